@@ -1,0 +1,1 @@
+"""What a call inside a transaction block reaches, and by which way."""

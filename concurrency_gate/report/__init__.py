@@ -1,0 +1,1 @@
+"""Reports print what the gate found; they decide nothing."""
