@@ -1,0 +1,330 @@
+"""What is known about libraries: which names spawn, reach the network, enqueue, wait, open a transaction.
+
+`load` reads the packaged `rules/catalogue/*.toml` and a team's additions; the `Catalogue` that it gives
+answers questions about dotted names. Every question takes any known spelling (`asyncio.tasks.create_task`),
+a method is asked for as `pkg.Class.method`, and what a base class is known for holds for its subclasses. A
+name that the catalogue does not know gives an empty answer, never an error. Lookups are dict lookups and
+remember their answers; a Catalogue is safe to share between threads: remembering twice gives the same.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeVar
+
+from concurrency_gate import catalogue_format as form
+from concurrency_gate.catalogue_format import EFFECTS, MARKS, SPAWNS, CatalogueError, Condition, Shape
+
+__all__ = [
+    "EFFECTS",
+    "MARKS",
+    "SPAWNS",
+    "Catalogue",
+    "CatalogueError",
+    "Condition",
+    "Entry",
+    "Implicit",
+    "Shape",
+    "load",
+]
+
+T = TypeVar("T")
+
+PROJECT = "project"
+"""The library of entries that come from the team's own configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What using a name does. `name` is the catalogue's: it ends in `*` for a wildcard, and may name a base
+    class. `argument` is the one that `runs` runs: a position, or -1 for all. `instead` may be empty."""
+
+    kind: str
+    name: str
+    library: str
+    when: Condition | None = None
+    argument: int = 0
+    instead: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Implicit:
+    """A class whose instances begin a transaction by themselves at one of `statements` (method names) and end
+    it at one of `ends`. The classes of one library belong together: a cursor's statement is ended by its
+    connection. `unless`: conditions on how the instance was built, or on an attribute set on it, under which
+    it never begins. `keeps`: the condition under which its objects stay loaded after a commit; None if they
+    never expire. With `writes`, only SQL that changes data begins."""
+
+    name: str
+    library: str
+    statements: frozenset[str]
+    ends: frozenset[str]
+    unless: tuple[Condition, ...]
+    keeps: Condition | None
+    writes: bool
+    instead: str
+
+
+def load(additions: Mapping[str, object] | None = None) -> Catalogue:
+    """The packaged catalogue with a team's additions (one flat table with the keys of a library's table).
+
+    Reads about a dozen small files. Raises CatalogueError for a mistake in the additions, one line that
+    starts with the key.
+    """
+    data = form.empty()
+    for path in packaged():
+        for library, table in tomllib.loads(path.read_text("utf-8")).items():
+            form.add(data, library, table, f"{path.name}: {library}")
+    if additions:
+        _guard(Catalogue(data), additions)
+        form.add(data, PROJECT, additions, "catalogue")
+    return Catalogue(data)
+
+
+def packaged() -> list[Path]:
+    """The packaged catalogue's files. The rules are located, not imported: the engine names no rule."""
+    spec = find_spec("concurrency_gate.rules")
+    if spec is None or spec.origin is None:
+        raise CatalogueError("the package concurrency_gate.rules is missing; install concurrency-gate again")
+    return sorted(Path(spec.origin).parent.joinpath("catalogue").glob("*.toml"))
+
+
+def _guard(known: Catalogue, additions: Mapping[str, object]) -> None:
+    """Additions add: a `local` or an `alias` for a name that spawns would be an exclusion in disguise."""
+    scratch = form.empty()
+    form.add(scratch, PROJECT, additions, "catalogue")
+    local = [name for name, rows in scratch["effects"].items() if any(row[0] == "local" for row in rows)]
+    for key, names in (("local", local), ("alias", scratch["alias"])):
+        for name in names:
+            spawns = any(entry.kind in SPAWNS for entry in known.effects(name))
+            if spawns or (key == "alias" and name in known.modules):
+                raise CatalogueError(f"catalogue.{key}: '{name}' is the catalogue's own; remove it here")
+
+
+class Catalogue:
+    """Answers questions about dotted names. Built by `load`, or from the plain data of an earlier one."""
+
+    def __init__(self, data: form.Data) -> None:
+        self.data = data
+        """The compiled form: dicts, lists, strings and numbers only, fit for JSON. Not to be changed."""
+        self._spellings: dict[str, str] = {}
+        self._answers: dict[tuple[str, str], Any] = {}
+
+    # Names
+
+    def canonical(self, name: str) -> str:
+        """The public spelling: aliases and typed attributes are followed, also when they are only the first
+        part (`asyncio.tasks.create_task`, `django.core.cache.cache.get`). An unknown name stays."""
+        known = self._spellings.get(name)
+        if known is None:
+            known = self._spellings[name] = self._spell(name)
+        return known
+
+    def _spell(self, name: str) -> str:
+        if name.partition(".")[0] not in self.roots:
+            return name
+        alias, attributes = self.data["alias"], self.data["attributes"]
+        for _ in range(8):  # an alias of an attribute of an alias; a circle ends here
+            head, tail = name, ""
+            while head:
+                target = alias.get(head)
+                if target is None and tail and head in attributes:
+                    target = form.shape(attributes[head]).name
+                if target is not None and target != head:
+                    break
+                head, dot, last = head.rpartition(".")
+                tail = f".{last}{tail}" if dot else ""
+            else:
+                return name
+            name = target + tail
+        return name
+
+    @cached_property
+    def roots(self) -> frozenset[str]:
+        """The top-level modules of which something is known."""
+        return frozenset(name.partition(".")[0].removesuffix("()") for name in self._all_names())
+
+    @cached_property
+    def modules(self) -> frozenset[str]:
+        """Every proper prefix of a known name, module or class: `asyncio`, `asyncio.AbstractEventLoop`."""
+        found = set()
+        for name in self._all_names():
+            while name := name.rpartition(".")[0]:
+                found.add(name)
+        return frozenset(found)
+
+    def _all_names(self) -> Iterator[str]:
+        yield from self.data["effects"]
+        for table in self.data["marks"].values():
+            yield from table
+        for key in (*form.TYPES, *form.LINKS, "alias", "decorates", "implicit"):
+            yield from self.data[key]
+
+    def words(self, kinds: Iterable[str]) -> frozenset[str]:
+        """The identifiers of which a file's text must hold one to use a name of these kinds (of EFFECTS or
+        MARKS) directly: the last component in every spelling; for a wildcard, or for `__call__`, the class
+        or module that owns it."""
+        wanted = set(kinds)
+        names = {name for name, rows in self.data["effects"].items() if any(row[0] in wanted for row in rows)}
+        names.update(name for kind in wanted & set(MARKS) for name in self.data["marks"][kind])
+        names.update(alias for alias in self.data["alias"] if self.canonical(alias) in names)
+        names.update(name for name in self.data["bases"] if names.intersection(self._ancestors(name)))
+        return frozenset(map(_word, names))
+
+    # Classes
+
+    def is_subclass(self, name: str, base: str) -> bool:
+        """Whether `name` is `base` or known to derive from it."""
+        return self.canonical(base) in self._ancestors(self.canonical(name))
+
+    def _ancestors(self, name: str) -> tuple[str, ...]:
+        """The class itself, then its known bases, nearest first."""
+        order = {name: None}
+        queue = [name]
+        for current in queue:
+            for base in self.data["bases"].get(current, ()):
+                base = self.canonical(base)
+                if base not in order:
+                    order[base] = None
+                    queue.append(base)
+        return tuple(order)
+
+    def _inherited(self, name: str, table: Mapping[str, T]) -> tuple[str, T] | None:
+        """The entry for a name: its own, its owner's wildcard, then those of its owner's bases; a class that
+        has no entry takes its bases'."""
+        if name in table:
+            return name, table[name]
+        owner, _, member = name.rpartition(".")
+        for cls in self._ancestors(owner):
+            for key in (f"{cls}.{member}", f"{cls}.*"):
+                if key in table:
+                    return key, table[key]
+        for cls in self._ancestors(name)[1:]:
+            if cls in table:
+                return cls, table[cls]
+        return None
+
+    def _ask(self, key: str, name: str, build: Callable[[str], T]) -> T:
+        answer = self._answers.get((key, name), self)
+        if answer is self:
+            answer = self._answers[key, name] = build(self.canonical(name))
+        result: T = answer
+        return result
+
+    # Effects and marks
+
+    def effects(self, name: str) -> tuple[Entry, ...]:
+        """What using this name does, kinds of EFFECTS except `local`. Exact entries hide a wildcard's; a name
+        that is declared `local` has none but those that spawn."""
+        return self._ask("effects", name, self._effects)
+
+    def _effects(self, name: str) -> tuple[Entry, ...]:
+        entries = self._entries(name, self.data["effects"])
+        if any(entry.kind == "local" for entry in entries):
+            return tuple(entry for entry in entries if entry.kind in SPAWNS)
+        return entries
+
+    def marks(self, kind: str, name: str) -> tuple[Entry, ...]:
+        """The entries under one key of MARKS: `marks("blocks", "django.db.transaction.atomic")`."""
+        return self._ask(kind, name, lambda known: self._entries(known, self.data["marks"][kind]))
+
+    def _entries(self, name: str, table: Mapping[str, list[list[Any]]]) -> tuple[Entry, ...]:
+        found = self._inherited(name, table)
+        if found is None:
+            return ()
+        key, rows = found
+        return tuple(self._entry(key, *row) for row in rows)
+
+    def _entry(
+        self, name: str, kind: str, library: str, when: str | None, argument: int, instead: str | None
+    ) -> Entry:
+        holds = form.condition(when) if when else None
+        return Entry(kind, name, library, holds, argument, instead or self._instead(library))
+
+    def _instead(self, library: str) -> str:
+        text: str = self.data["instead"].get(library, "")
+        return text
+
+    def implicit(self, name: str) -> Implicit | None:
+        """How instances of this class begin transactions by themselves; None if they do not."""
+        return self._ask("implicit", name, self._implicit)
+
+    def _implicit(self, name: str) -> Implicit | None:
+        for cls in self._ancestors(name):
+            if cls in self.data["implicit"]:
+                library, statements, ends, unless, keeps, writes = self.data["implicit"][cls]
+                return Implicit(
+                    cls,
+                    library,
+                    frozenset(statements),
+                    frozenset(ends),
+                    tuple(form.condition(text) for text in unless),
+                    form.condition(keeps) if keeps else None,
+                    writes,
+                    self._instead(library),
+                )
+        return None
+
+    # Types
+
+    def returns(self, name: str) -> Shape | None:
+        """What calling the name (and awaiting the call) gives; `pkg.Class.__call__` for calling an instance.
+        None is "not known": a class gives its instance."""
+        return self._shape("returns", name)
+
+    def attribute(self, name: str) -> Shape | None:
+        """What reading `pkg.Class.attr`, or a module's `pkg.attr`, gives an instance of."""
+        return self._shape("attributes", name)
+
+    def enters(self, name: str) -> Shape | None:
+        """What `with` or `async with` binds for an instance of the class; None: the instance itself."""
+        return self._shape("enters", name)
+
+    def iterates(self, name: str) -> Shape | None:
+        """What a loop over an instance of this class gives."""
+        return self._shape("iterates", name)
+
+    def _shape(self, key: str, name: str) -> Shape | None:
+        def build(known: str) -> Shape | None:
+            found = self._inherited(known, self.data[key])
+            return form.shape(found[1]) if found else None
+
+        return self._ask(key, name, build)
+
+    def decorates(self, name: str) -> str | None:
+        """The class of which a function decorated with this (bare or called) becomes an instance."""
+
+        def build(known: str) -> str | None:
+            found = self._inherited(known, self.data["decorates"])
+            return found[1] if found else None
+
+        return self._ask("decorates", name, build)
+
+    # Links
+
+    def fires(self, name: str) -> tuple[str, ...]:
+        """The signals that calling this method sends."""
+        return self._links("fires", name)
+
+    def calls(self, name: str) -> tuple[tuple[Shape, str], ...]:
+        """The methods that calling this method calls in turn, as receiver and method: `self.run`, or
+        `item.save` on an element of the receiver's parameter."""
+        pairs = (link.rpartition(".") for link in self._links("calls", name))
+        return tuple((form.shape(receiver), method) for receiver, _, method in pairs)
+
+    def _links(self, key: str, name: str) -> tuple[str, ...]:
+        def build(known: str) -> tuple[str, ...]:
+            found = self._inherited(known, self.data[key])
+            return tuple(found[1]) if found else ()
+
+        return self._ask(key, name, build)
+
+
+def _word(name: str) -> str:
+    parts = [part for part in name.split(".") if part != "*" and not part.startswith("__")]
+    return parts[-1].removesuffix("()")
