@@ -1,0 +1,132 @@
+"""Which Python files a project has, and whether they changed since.
+
+The fast lane of a run in which nothing changed consists of these few functions, so this module imports
+next to nothing: no pathlib, no re, no dataclasses.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+
+SUFFIXES = (".py", ".pyw")
+_NEVER_SOURCE = ("__pycache__", "node_modules")
+_VENV_MARK = "pyvenv.cfg"
+
+Stamp = tuple[int, int, int, int, int]
+"""What `stat` says: modification time and change time in nanoseconds, size in bytes, inode, mode."""
+
+# Listing runs nothing that the repository brings: no fsmonitor hook, and ls-files knows no other. That is
+# what makes it safe to accept a repository of another owner, as containers in CI have them all the time.
+_GIT = ("git", "-c", "core.fsmonitor=false", "-c", "safe.directory=*")
+_LIST = (
+    "ls-files",
+    "-c",
+    "-o",
+    "--exclude-standard",
+    "-z",
+    "--",
+    *("*" + s for s in SUFFIXES),
+    "*" + _VENV_MARK,
+)
+
+
+def listing(root: str) -> Callable[[], list[str]]:
+    """Start to list the project's Python files; calling the result waits for the list.
+
+    Paths are relative to `root`, posix, sorted, bytes that are no UTF-8 as surrogates. Git decides what is
+    ignored where there is git; elsewhere every file counts. Left out in either case: hidden folders,
+    `__pycache__`, `node_modules`, virtual environments (by their `pyvenv.cfg`), and, for git, what a nested
+    repository or a submodule holds, which is a project of its own. Links to folders are not followed.
+    A file that is listed may be gone, since git lists what it tracks. A folder that may not be listed is
+    listed itself.
+    """
+    import subprocess
+
+    try:
+        git = subprocess.Popen(
+            [*_GIT, "-C", root, *_LIST],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            # A hook's GIT_DIR and GIT_INDEX_FILE are relative to another folder, or name a half-made index.
+            env={name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
+        )
+    except OSError:  # no git on this machine
+        return lambda: _walk(root)
+
+    def wait() -> list[str]:
+        output = git.communicate()[0]
+        listed = os.fsdecode(output).split("\0")[:-1] if git.returncode == 0 else []
+        # Nothing listed: no work tree, or a folder that a repository further up ignores as a whole.
+        return sorted(_prune(root, set(listed))) if listed else _walk(root)
+
+    return wait
+
+
+def stamp(path: str) -> Stamp | None:
+    """What changes when the file's content does. None where there is nothing (or a broken link)."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode)
+
+
+def changed_at(stamp: Stamp) -> int:
+    """When the file last changed, by the clock that nobody can set back: on Windows, which keeps no change
+    time, the modification time."""
+    return stamp[0] if os.name == "nt" else stamp[1]
+
+
+def _prune(root: str, listed: Iterable[str]) -> list[str]:
+    environments = {path.removesuffix(_VENV_MARK) for path in listed if path.endswith("/" + _VENV_MARK)}
+    packages = {path.partition("/site-packages/")[0] for path in listed if "/site-packages/" in path}
+    environments.update(_environment(root, folder) for folder in packages)
+    environments.discard("")
+    inside = tuple(environments)
+    return [p for p in listed if p.endswith(SUFFIXES) and not p.startswith(inside) and _is_source(p)]
+
+
+def _environment(root: str, library: str) -> str:
+    """The virtual environment around the folder `library` that holds a site-packages; "" where there is none.
+
+    Asked of the disk, since some ignore files hide pyvenv.cfg itself. An environment that was laid over the
+    project's own root takes only its site-packages with it.
+    """
+    names = library.split("/")
+    home = names[:-1] if names[-1] == "Lib" else names[:-2]
+    if not os.path.exists(os.path.join(root, *home, _VENV_MARK)):
+        return ""
+    return "/".join(home) + "/" if home else library + "/site-packages/"
+
+
+def _is_source(path: str) -> bool:
+    if "/." not in "/" + path and not any(name in path for name in _NEVER_SOURCE):
+        return True
+    *folders, name = path.split("/")
+    is_editor_lock = name.startswith(".#")  # Emacs: a link to nothing, beside every file that is being edited
+    return not is_editor_lock and not any(f.startswith(".") or f in _NEVER_SOURCE for f in folders)
+
+
+def _walk(root: str) -> list[str]:
+    found, unlistable = [], []
+    waiting = [""]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            entries = list(os.scandir(os.path.join(root, folder)))
+        except OSError:
+            # A folder that nobody may list is listed itself: reading it fails, and that is reported.
+            unlistable.append(folder.removesuffix("/") or ".")
+            continue
+        if folder and any(entry.name == _VENV_MARK for entry in entries):
+            continue
+        for entry in entries:
+            name = entry.name
+            if entry.is_dir(follow_symlinks=False):
+                if not name.startswith(".") and name not in _NEVER_SOURCE:
+                    waiting.append(f"{folder}{name}/")
+            elif name.endswith(SUFFIXES):
+                found.append(folder + name)
+    return sorted(_prune(root, found) + unlistable)
