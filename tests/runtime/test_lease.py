@@ -112,7 +112,7 @@ def test_of_many_claims_at_once_one_succeeds(lease: KeyLease) -> None:
 
 
 def test_processes_never_hold_a_key_together(place: Store, tmp_path: Path) -> None:
-    """Four processes count in a file that only the lease protects: a lost update shows as a missing number."""
+    """Four processes count in a file that only the lease protects: a lost update would show."""
     workers = [
         child(f"""
             lease = KeyLease({place[1]}, timeout=30)
@@ -125,9 +125,7 @@ def test_processes_never_hold_a_key_together(place: Store, tmp_path: Path) -> No
         """)
         for _ in range(4)
     ]
-    counter = (
-        Path(str(os.environ.get("TMPDIR", "/tmp"))) / f"counter-{os.getpid()}-{place[0].__class__.__name__}"
-    )
+    counter = tmp_path / "counter"
     counter.write_text("0")
     for worker in workers:
         assert worker.stdin is not None
