@@ -84,6 +84,8 @@ class WaiterHub:
         """
         ticket = self._take(channel, key)
         try:
+            if self._source is not None:
+                self._source.start(self.notify, self.wake_all)
             yield ticket
         finally:
             self._give_back(ticket)
@@ -159,8 +161,6 @@ class WaiterHub:
             ticket = Ticket(self, channel, key)
             self._tickets.setdefault((channel, key), []).append(ticket)
             self._waiting += 1
-        if self._source is not None:
-            self._source.start(self.notify, self.wake_all)
         return ticket
 
     def _give_back(self, ticket: Ticket) -> None:

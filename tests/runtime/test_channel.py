@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextvars import copy_context
 from typing import TypeVar
 
 import pytest
@@ -18,23 +15,16 @@ from concurrency_gate.runtime.channel import Channel, ChannelClosed, Fanout, Whe
 from concurrency_gate.runtime.errors import JobTimeout, Refused, Stopping
 from concurrency_gate.runtime.job import job_scope
 
+from .threads import in_thread, until
+
 T = TypeVar("T")
 
 OUTCOMES = {"refuse": [1, 2], "drop_new": [1, 2], "drop_old": [2, 3]}
 
 
-def in_thread(function: Callable[[], T]) -> Future[T]:
-    """Run in a thread of its own, with the caller's context (and so its job)."""
-    executor = ThreadPoolExecutor(1)
-    future = executor.submit(copy_context().run, function)
-    executor.shutdown(wait=False)
-    return future
-
-
 def asleep(channel: Channel[T], receivers: int = 1) -> None:
     """Return when so many receivers sleep in the channel."""
-    while len(channel._sleepers) < receivers:
-        os.sched_yield()
+    until(lambda: len(channel._sleepers) >= receivers, "receivers asleep")
 
 
 @pytest.mark.parametrize("full", OUTCOMES)
