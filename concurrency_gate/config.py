@@ -120,6 +120,24 @@ def find(start: Path) -> Config:
     return Config(root=next(marked, folder))
 
 
+def find_for(paths: Sequence[Path]) -> Config:
+    """The one configuration that holds for all of `paths` (the working directory where there are none).
+
+    Raises ConfigError where two of them are configured differently: the same file must not be judged one way
+    alone and another in company.
+    """
+    folders = dict.fromkeys(_folder(path) for path in paths or [Path()])
+    found = list({config.file or config.root: config for config in map(find, folders)}.values())
+    if len(found) > 1 and not any(config.file for config in found):
+        return find(Path(os.path.commonpath(folders)))
+    if len(found) > 1:
+        places = " and ".join(shown(config.file or config.root) for config in found[:2])
+        raise ConfigError(
+            f"{places}: the paths belong to two projects; check each on its own, or give --config"
+        )
+    return found[0]
+
+
 def load(file: Path) -> Config:
     """The configuration in `file`, whose folder is the project's root. Raises ConfigError."""
     file = file.absolute()
@@ -131,10 +149,10 @@ def load(file: Path) -> Config:
     return _parse(file, table)
 
 
-def candidates(start: Path) -> list[Path]:
+def candidates(start: str | Path) -> list[Path]:
     """Every path whose appearing, vanishing or changing could change what `find(start)` says."""
     names = (OWN_FILE, *_ROOT_MARKS)
-    return [folder / name for folder in _upwards(_folder(start)) for name in names]
+    return [folder / name for folder in _upwards(_folder(Path(start))) for name in names]
 
 
 def _folder(start: Path) -> Path:

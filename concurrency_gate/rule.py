@@ -68,3 +68,5 @@ class Report:
     findings: tuple[Finding, ...] = ()
     errors: tuple[Failure, ...] = ()
     summary: Summary = field(default_factory=Summary)
+    unresolved: tuple[Step, ...] = ()
+    """The calls that `summary.unresolved` counts, each with its place and what was called."""

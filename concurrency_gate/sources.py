@@ -51,6 +51,7 @@ class Sources:
     """The project's Python files, sorted by path, and those that the given paths select.
 
     `stamps` holds what `stat` said of each before anything was read; None for one that cannot be followed.
+    `listed` is the listing that all this came from; it names also what is gone.
     Immutable, safe to share.
     """
 
@@ -58,6 +59,7 @@ class Sources:
     project: tuple[Source, ...]
     selected: tuple[Source, ...]
     stamps: Mapping[str, tree.Stamp | None] = field(repr=False)
+    listed: tuple[str, ...] = field(repr=False)
 
     @cached_property
     def roles(self) -> Mapping[str, Role]:
@@ -88,7 +90,7 @@ def discover(paths: Iterable[Path], config: Config) -> Sources:
         )
     if not selected:
         raise PathError(_nothing_in(config.root, sorted(folders)))
-    return Sources(config.root, project, selected, stamps)
+    return Sources(config.root, project, selected, stamps, tuple(listed))
 
 
 def classifier(config: Config) -> Callable[[str], Role]:

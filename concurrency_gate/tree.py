@@ -7,7 +7,10 @@ next to nothing: no pathlib, no re, no dataclasses.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 SUFFIXES = (".py", ".pyw")
 _NEVER_SOURCE = ("__pycache__", "node_modules")
@@ -71,12 +74,6 @@ def stamp(path: str) -> Stamp | None:
     except (OSError, ValueError):
         return None
     return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode)
-
-
-def changed_at(stamp: Stamp) -> int:
-    """When the file last changed, by the clock that nobody can set back: on Windows, which keeps no change
-    time, the modification time."""
-    return stamp[0] if os.name == "nt" else stamp[1]
 
 
 def _prune(root: str, listed: Iterable[str]) -> list[str]:

@@ -1,0 +1,21 @@
+"""`concurrency-gate`, and `python -m concurrency_gate`."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    from concurrency_gate.replay import replay
+
+    code = replay(sys.argv[1:])
+    if code is None:
+        from concurrency_gate.cli import run
+
+        code = run(sys.argv[1:])
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,283 @@
+"""What earlier runs worked out, by content: JSON that is only ever data, each piece with its checksum.
+
+A cache may be damaged, truncated, written by another version, or made up by somebody who wants a green gate.
+Whatever does not carry the right checksum under the right fingerprint is as good as absent: the caller
+works it out anew. Nothing here raises because of what a cache holds, or because none can be written.
+
+The fast lane reads a cache too, so importing this module must stay cheap.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from hashlib import blake2b
+
+from concurrency_gate import __version__
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import BinaryIO
+
+    from concurrency_gate.config import Config
+
+FOLDER = ".concurrency-gate-cache"
+_GENERATIONS = 4
+_MOST_BYTES = 64 * 1024 * 1024
+_DIGEST_CHARS = 32
+
+
+def digest(data: bytes) -> str:
+    """The name of a content: 32 hexadecimal characters."""
+    return blake2b(data, digest_size=_DIGEST_CHARS // 2).hexdigest()
+
+
+def seal(value: object) -> bytes:
+    """`value` as one line of JSON behind its checksum."""
+    body = json.dumps(value, separators=(",", ":")).encode("ascii")
+    return digest(body).encode("ascii") + b" " + body + b"\n"
+
+
+def unseal(line: bytes) -> object | None:
+    """What `seal` was given; None for anything that it did not write."""
+    body = line[_DIGEST_CHARS + 1 : -1]
+    if line[: _DIGEST_CHARS + 1] != digest(body).encode("ascii") + b" " or line[-1:] != b"\n":
+        return None
+    try:
+        value: object = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def write(path: str, *chunks: bytes) -> bool:
+    """Replace a file in one step: readers see the old or the new. False where it cannot be written."""
+    import tempfile
+
+    try:
+        handle, scratch = tempfile.mkstemp(dir=os.path.dirname(path), prefix="new-")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.writelines(chunks)
+            os.replace(scratch, path)
+        except OSError:
+            os.unlink(scratch)
+            raise
+    except OSError:
+        return False
+    return True
+
+
+def witness(folder: str) -> str:
+    """Something about the cache in `folder` that no copy of it shares; "" where it cannot be trusted at all.
+
+    A pull request can bring a cache whose entries say "clean", and the checksums to go with them. It cannot
+    foretell the inode and the change time that its .gitignore file will get when it is checked out.
+    """
+    try:
+        if os.path.islink(folder):
+            return ""
+        status = os.lstat(os.path.join(folder, ".gitignore"))
+    except OSError:
+        return ""
+    if hasattr(os, "geteuid") and status.st_uid != os.geteuid():
+        return ""  # on a shared machine, the folder above the project may be anybody's
+    return f"{status.st_ino}-{status.st_ctime_ns}"
+
+
+def make_folder(folder: str) -> bool:
+    """Make a cache's folder, with the .gitignore that keeps it out of commits. False where it cannot be."""
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, ".gitignore"), "x", encoding="ascii") as file:
+            file.write("*\n")
+    except FileExistsError:
+        return os.path.isdir(folder)
+    except OSError:
+        return False
+    return True
+
+
+class Store:
+    """The cache of one configuration. Get one from `open_store`; not for several threads at once.
+
+    Several processes may use the same folder: the last one to save a pack wins, and the others lose no more
+    than the time to work things out again.
+    """
+
+    def __init__(self, folder: str, fingerprint: str) -> None:
+        self.folder = folder
+        self._generation = os.path.join(folder, fingerprint)
+        self._packs: dict[str, Pack] = {}
+
+    def pack(self, name: str) -> Pack:
+        """The pack of that name (a word, such as "facts"), empty at first."""
+        if name not in self._packs:
+            self._packs[name] = Pack(os.path.join(self._generation, f"{name}.pack"))
+        return self._packs[name]
+
+    def save(self) -> None:
+        """Write the packs that were added to, and drop what configurations of long ago left behind."""
+        changed = [pack for pack in self._packs.values() if pack.changed]
+        if changed:
+            try:
+                os.makedirs(self._generation, exist_ok=True)
+                os.utime(self._generation)
+            except OSError:
+                return
+            for pack in changed:
+                pack.save()
+            self._forget()
+
+    def _forget(self) -> None:
+        import shutil
+
+        with os.scandir(self.folder) as entries:
+            generations = [
+                e for e in entries if len(e.name) == _DIGEST_CHARS and e.is_dir(follow_symlinks=False)
+            ]
+        generations.sort(key=lambda entry: entry.stat(follow_symlinks=False).st_mtime_ns, reverse=True)
+        for entry in generations[_GENERATIONS:]:
+            shutil.rmtree(entry.path, ignore_errors=True)
+
+
+class Pack:
+    """Values by key in one file: its index is read at once, each value when it is asked for.
+
+    What was used least recently goes first when the file would grow beyond 64 MiB.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.changed = False
+        self._path = path
+        self._fresh: dict[str, bytes] = {}
+        self._places: dict[str, tuple[int, int]] = {}
+        self._used: dict[str, None] = {}
+        self._file: BinaryIO | None = None
+        try:
+            self._file = open(path, "rb")  # noqa: SIM115 - kept open, values are read on demand
+            header = unseal(self._file.readline())
+            self._start = self._file.tell()
+        except OSError:
+            header = None
+        if isinstance(header, dict):
+            self._places = {key: (place[0], place[1]) for key, place in header.items() if _is_place(place)}
+
+    def get(self, key: str) -> object | None:
+        """The value; None if there is none, or none that is intact."""
+        sealed = self._sealed(key)
+        if sealed is None:
+            return None
+        self._used.pop(key, None)
+        self._used[key] = None
+        return unseal(sealed)
+
+    def put(self, key: str, value: object) -> None:
+        """Keep `value`, which JSON can hold (tuples come back as lists), until `Store.save` writes it."""
+        self._fresh[key] = seal(value)
+        self._used.pop(key, None)
+        self._used[key] = None
+        self.changed = True
+
+    def _sealed(self, key: str) -> bytes | None:
+        if key in self._fresh:
+            return self._fresh[key]
+        place = self._places.get(key)
+        if place is None or self._file is None:
+            return None
+        try:
+            self._file.seek(self._start + place[0])
+            return self._file.read(place[1])
+        except OSError:
+            return None
+
+    def save(self) -> None:
+        """Write the file anew; called by `Store.save`."""
+        index: dict[str, tuple[int, int]] = {}
+        chunks: list[bytes] = []
+        size = 0
+        for key in self._by_last_use():
+            sealed = self._sealed(key)
+            if sealed is None or size + len(sealed) > _MOST_BYTES:
+                continue
+            index[key] = (size, len(sealed))
+            chunks.append(sealed)
+            size += len(sealed)
+        if write(self._path, seal(index), *chunks):
+            self.changed = False
+
+    def _by_last_use(self) -> Iterator[str]:
+        yield from reversed(self._used)
+        yield from (key for key in self._places if key not in self._used)
+
+
+def _is_place(value: object) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) == 2
+        and all(isinstance(number, int) and 0 <= number < 2**40 for number in value)
+    )
+
+
+def open_store(config: Config, folder: str | None = None) -> Store | None:
+    """The cache for a configuration, made if need be: in the project's root, or in `folder`.
+
+    A cache in the project is trusted only by the machine that wrote it (see `witness`). A `folder` that the
+    user names is trusted as it is, so that CI can carry it from one machine to the next. None where there
+    can be none.
+    """
+    own = os.path.join(config.root, FOLDER)
+    if not make_folder(folder or own):
+        return None
+    mark = "" if folder else witness(own)
+    if not folder and not mark:
+        return None
+    return Store(folder or own, fingerprint(config, mark))
+
+
+def fingerprint(config: Config, mark: str = "") -> str:
+    """What every cached verdict depends on besides the checked files: the gate and its version, the rules and
+    catalogues, the parser, Python's version, and the configuration; not where the project lies."""
+    import sys
+    from dataclasses import fields
+
+    own = {"root", "file", "from_options"}
+    settings = {f.name: getattr(config, f.name) for f in fields(config) if f.name not in own}
+    # The catalogue is a read-only view, which JSON takes for a stranger.
+    parts = [mark, __version__, sys.version, json.dumps(settings, sort_keys=True, default=dict)]
+    contents = [os.path.basename(path) + digest(_content(path)) for path in gate_files(config)]
+    return digest("\0".join([*parts, *contents]).encode("utf-8", "surrogatepass"))
+
+
+def gate_files(config: Config) -> list[str]:
+    """The files that make the gate what it is: its own, the rule packs', and the parser's version."""
+    from importlib.util import find_spec
+
+    found = set(_below(os.path.dirname(__file__)))
+    for name in config.rule_packs:
+        try:
+            spec = find_spec(name)
+        except (ImportError, ValueError):
+            spec = None
+        if spec is not None and spec.submodule_search_locations:
+            found.update(path for folder in spec.submodule_search_locations for path in _below(folder))
+        elif spec is not None and spec.origin:
+            found.add(spec.origin)
+    parser = find_spec("libcst")
+    if parser is not None and parser.origin:
+        found.add(os.path.join(os.path.dirname(parser.origin), "_version.py"))
+    return sorted(found)
+
+
+def _below(folder: str) -> Iterator[str]:
+    for parent, _, names in os.walk(folder):
+        yield from (os.path.join(parent, name) for name in names if name.endswith((".py", ".toml")))
+
+
+def _content(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
