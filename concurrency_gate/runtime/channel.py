@@ -17,7 +17,7 @@ from typing import Generic, Literal, TypeVar
 from . import bounds, fork
 from .errors import Refused, RuntimeLibraryError
 from .job import Job, current_job, log
-from .wakeup import Withdraw, block, pause
+from .wakeup import Steps, Withdraw, drive, drive_async
 
 T = TypeVar("T")
 
@@ -88,19 +88,11 @@ class Channel(Generic[T]):
         Ends early, whatever `timeout` says, with `Stopping` or `JobTimeout` when the current job is to stop
         or its time is up, and with `ChannelClosed`. Raises TimeoutError after `timeout`.
         """
-        job, ends = current_job(), _ends(timeout)
-        while True:
-            if item := self._take(job, ends):
-                return item[0]
-            block(partial(self._register, job), _left(job, ends))
+        return drive(self._receiving(timeout))
 
     async def receive_async(self, timeout: float | None = None) -> T:  # noqa: ASYNC109 - as in threading
         """As `receive`, without blocking the loop."""
-        job, ends = current_job(), _ends(timeout)
-        while True:
-            if item := self._take(job, ends):
-                return item[0]
-            await pause(partial(self._register, job), _left(job, ends))
+        return await drive_async(self._receiving(timeout))
 
     def close(self) -> None:
         """No more items: receivers get what is held, then `ChannelClosed`. Idempotent, does not block."""
@@ -138,6 +130,13 @@ class Channel(Generic[T]):
             except ChannelClosed:
                 return
             yield item
+
+    def _receiving(self, timeout: float | None) -> Steps[T]:
+        job, ends = current_job(), math.inf if timeout is None else time.monotonic() + timeout
+        while (item := self._take(job, ends)) is None:
+            left = min(ends - time.monotonic(), job.remaining())
+            yield partial(self._register, job), None if left == math.inf else left
+        return item[0]
 
     def _take(self, job: Job, ends: float) -> tuple[T] | None:
         job.check()
@@ -248,12 +247,3 @@ class Fanout(Generic[T]):
         except ChannelClosed:
             pass  # it left; the next subscriber sweeps its channel away
         return False
-
-
-def _ends(timeout: float | None) -> float:
-    return math.inf if timeout is None else time.monotonic() + timeout
-
-
-def _left(job: Job, ends: float) -> float | None:
-    left = min(ends - time.monotonic(), job.remaining())
-    return None if left == math.inf else left

@@ -20,7 +20,7 @@ from typing import Protocol, TypeVar
 from . import bounds, fork
 from .errors import Refused, Stopping
 from .job import Job, current_job
-from .wakeup import Withdraw, block, pause
+from .wakeup import Steps, Withdraw, drive, drive_async
 
 T = TypeVar("T")
 
@@ -191,15 +191,22 @@ class Ticket:
         False after `timeout` seconds. Raises `Stopping` or `JobTimeout` when the current job is to stop or
         its time is up, and `Stopping` when the hub is closed.
         """
-        job = current_job()
-        block(partial(self._register, job), min(timeout, job.remaining()))
-        return self._heard(job)
+        return drive(self._waiting(timeout))
 
     async def wait_async(self, timeout: float) -> bool:  # noqa: ASYNC109 - as in threading
         """As `wait`, without blocking the loop."""
+        return await drive_async(self._waiting(timeout))
+
+    def _waiting(self, timeout: float) -> Steps[bool]:
         job = current_job()
-        await pause(partial(self._register, job), min(timeout, job.remaining()))
-        return self._heard(job)
+        yield partial(self._register, job), min(timeout, job.remaining())
+        job.check()
+        if self._hub._closed:
+            raise Stopping("the hub is closed")
+        with self._hub._lock:
+            self._wake = _nobody
+            heard, self._noticed = self._noticed, False
+        return heard
 
     def _register(self, job: Job, wake: Callable[[], object]) -> Withdraw:
         with self._hub._lock:
@@ -211,15 +218,6 @@ class Ticket:
     def _notice(self) -> None:
         self._noticed = True
         self._wake()
-
-    def _heard(self, job: Job) -> bool:
-        job.check()
-        if self._hub._closed:
-            raise Stopping("the hub is closed")
-        with self._hub._lock:
-            self._wake = _nobody
-            heard, self._noticed = self._noticed, False
-        return heard
 
 
 def _nobody() -> None:
