@@ -61,7 +61,10 @@ class closing_on_stop(Generic[T]):  # noqa: N801 - named as contextlib.closing i
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         self._finish()
-        self._connection.close()  # type: ignore[attr-defined]
+        try:
+            self._connection.close()  # type: ignore[attr-defined]
+        except OSError as failure:
+            error = self._excuse(failure)
         self._explain(error)
 
     async def __aenter__(self) -> T:
@@ -75,7 +78,10 @@ class closing_on_stop(Generic[T]):  # noqa: N801 - named as contextlib.closing i
 
     async def __aexit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         self._finish()
-        await self._aclose()
+        try:
+            await self._aclose()
+        except OSError as failure:
+            error = self._excuse(failure)
         self._explain(error)
 
     def _begin(self, end: End) -> None:
@@ -104,13 +110,15 @@ class closing_on_stop(Generic[T]):  # noqa: N801 - named as contextlib.closing i
                 raise why from cause
         raise Stopping(f"the connection was ended by stop: {self._stop.reason}") from cause
 
+    def _excuse(self, failure: OSError) -> OSError:
+        if not self._ended:
+            raise failure
+        return failure  # what was still to be written went with the connection
+
     async def _aclose(self) -> None:
-        try:
-            closing = _close_method(self._connection)()
-            if inspect.isawaitable(closing):
-                await closing
-        except OSError as error:
-            log.debug("closing %r: %s", self._connection, error)
+        closing = _close_method(self._connection)()
+        if inspect.isawaitable(closing):
+            await closing
 
     def _socket_end(self) -> End | None:
         for thing in (

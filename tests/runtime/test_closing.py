@@ -220,6 +220,19 @@ def test_an_error_after_stop_is_its_cause(address: tuple[str, int]) -> None:
     assert repr(stopped.value.__cause__) == "OSError('reset')"
 
 
+def test_what_can_no_longer_be_written_is_not_the_news(address: tuple[str, int]) -> None:
+    stop = StopToken()
+
+    def write() -> None:
+        with closing_on_stop(socket.create_connection(address).makefile("wb"), stop=stop) as output:
+            output.write(b"buffered until it is closed")
+            stop.stop()
+
+    with pytest.raises(Stopping) as stopped:
+        write()
+    assert isinstance(stopped.value.__cause__, BrokenPipeError)
+
+
 def test_a_stop_before_the_block_closes_and_does_not_enter(address: tuple[str, int]) -> None:
     stop = StopToken()
     stop.stop("shutdown")
