@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import os
 import sys
+from array import array
+from itertools import chain
 
 from concurrency_gate import __version__, cache, tree
 
@@ -74,11 +76,13 @@ class Recorder:
             return  # a link may point elsewhere next time
         run.root = str(sources.root)
         run.named = {path: _mark(path) for path in _context(config, paths)}
+        run.listing = cache.digest(sources.listing)
         run.listed = list(sources.listed)
-        run.stamps = [_as_mark(sources.stamps.get(path)) for path in run.listed]
-        folder = os.path.join(self._folder, _FOLDER)
-        if not all(_is_settled(mark, self._began) for mark in (*run.stamps, *run.named.values())):
+        stamps = [sources.stamps.get(path) for path in run.listed]
+        run.stamps = _digest(stamps)
+        if not all(_is_settled(stamp, self._began) for stamp in (*run.named.values(), *stamps) if stamp):
             return
+        folder = os.path.join(self._folder, _FOLDER)
         name = _name(self._folder, self._argv)
         try:
             os.makedirs(folder, exist_ok=True)
@@ -87,6 +91,8 @@ class Recorder:
         except OSError:
             return
 
+
+_GONE = (0, 0, 0, 0, 0)
 
 Mark = list[int]
 """A stamp as JSON holds it: empty for what does not exist, the inode alone for a folder, whose times say
@@ -102,18 +108,18 @@ class Outcome:
         self.output = output
         self.root = ""
         self.named: dict[str, Mark] = {}
+        self.listing = ""
         self.listed: list[str] = []
-        self.stamps: list[Mark] = []
+        self.stamps = ""
 
     def holds(self) -> bool:
         """Whether all that the outcome depended on is as it was."""
-        wait = tree.listing(self.root)  # git lists while we look at the files
+        if not all(_mark(path) == mark for path, mark in self.named.items()):
+            return False
+        wait = tree.start_listing(self.root)  # git lists while we look at the files
         prefix = os.path.join(self.root, "")
-        unchanged = all(_mark(path) == mark for path, mark in self.named.items()) and all(
-            _as_mark(tree.stamp(prefix + path)) == mark
-            for path, mark in zip(self.listed, self.stamps, strict=True)
-        )
-        return wait() == self.listed and unchanged
+        stamps = _digest([tree.stamp(prefix + path) for path in self.listed])
+        return cache.digest(wait()) == self.listing and stamps == self.stamps
 
     def as_json(self) -> dict[str, object]:
         """The outcome as JSON holds it."""
@@ -134,8 +140,6 @@ class Outcome:
             and os.path.isdir(run.root)
             and isinstance(run.named, dict)
             and isinstance(run.listed, list)
-            and isinstance(run.stamps, list)
-            and len(run.listed) == len(run.stamps)
             and all(isinstance(path, str) for path in run.listed)
         )
         return run if sound else None
@@ -196,20 +200,22 @@ def _context(config: Config, paths: Sequence[str]) -> list[str]:
 
 
 def _mark(path: str) -> Mark:
-    return _as_mark(tree.stamp(path))
-
-
-def _as_mark(stamp: tree.Stamp | None) -> Mark:
+    stamp = tree.stamp(path)
     if stamp is None:
         return []
     is_folder = stamp[4] & 0o170000 == 0o040000
     return [stamp[3]] if is_folder else list(stamp)
 
 
-def _is_settled(mark: Mark, began: int) -> bool:
-    if len(mark) < 2:
+def _digest(stamps: Sequence[tree.Stamp | None]) -> str:
+    numbers = array("q", chain.from_iterable(stamp or _GONE for stamp in stamps))
+    return cache.digest(numbers.tobytes())
+
+
+def _is_settled(stamp: Sequence[int], began: int) -> bool:
+    if len(stamp) == 1:
         return True
-    changed = mark[0] if os.name == "nt" else mark[1]  # Windows keeps no time of change that nobody can set
+    changed = stamp[0] if os.name == "nt" else stamp[1]  # Windows keeps no time of change that nobody can set
     return changed + (_FINE_NS if changed % 1_000_000_000 else _COARSE_NS) < began
 
 

@@ -51,7 +51,8 @@ class Sources:
     """The project's Python files, sorted by path, and those that the given paths select.
 
     `stamps` holds what `stat` said of each before anything was read; None for one that cannot be followed.
-    `listed` is the listing that all this came from; it names also what is gone.
+    `listing` is the raw listing that all this came from, and `listed` are the paths in it, also those that
+    are gone.
     Immutable, safe to share.
     """
 
@@ -59,6 +60,7 @@ class Sources:
     project: tuple[Source, ...]
     selected: tuple[Source, ...]
     stamps: Mapping[str, tree.Stamp | None] = field(repr=False)
+    listing: bytes = field(repr=False)
     listed: tuple[str, ...] = field(repr=False)
 
     @cached_property
@@ -74,9 +76,10 @@ def discover(paths: Iterable[Path], config: Config) -> Sources:
     Raises PathError for a path that does not exist or lies outside the project, and where no path holds a
     Python file. Blocks on the disk and on git.
     """
-    wait = tree.listing(str(config.root))
+    wait = tree.start_listing(str(config.root))
     files, folders = _wanted(list(paths) or [config.root], config.root)
-    listed = wait()
+    listing = wait()
+    listed = tree.files(str(config.root), listing)
 
     stamps = _stamps(config.root, listed, files)
     role = classifier(config)
@@ -90,7 +93,7 @@ def discover(paths: Iterable[Path], config: Config) -> Sources:
         )
     if not selected:
         raise PathError(_nothing_in(config.root, sorted(folders)))
-    return Sources(config.root, project, selected, stamps, tuple(listed))
+    return Sources(config.root, project, selected, stamps, listing, tuple(listed))
 
 
 def classifier(config: Config) -> Callable[[str], Role]:

@@ -10,7 +10,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
 SUFFIXES = (".py", ".pyw")
 _NEVER_SOURCE = ("__pycache__", "node_modules")
@@ -34,15 +34,11 @@ _LIST = (
 )
 
 
-def listing(root: str) -> Callable[[], list[str]]:
-    """Start to list the project's Python files; calling the result waits for the list.
+def start_listing(root: str) -> Callable[[], bytes]:
+    """Start to list a project; calling the result waits for the raw listing, which is for `files` to read.
 
-    Paths are relative to `root`, posix, sorted, bytes that are no UTF-8 as surrogates. Git decides what is
-    ignored where there is git; elsewhere every file counts. Left out in either case: hidden folders,
-    `__pycache__`, `node_modules`, virtual environments (by their `pyvenv.cfg`), and, for git, what a nested
-    repository or a submodule holds, which is a project of its own. Links to folders are not followed.
-    A file that is listed may be gone, since git lists what it tracks. A folder that may not be listed is
-    listed itself.
+    Two equal listings mean the same files. Git decides what is ignored where there is git; elsewhere every
+    file counts.
     """
     import subprocess
 
@@ -58,13 +54,31 @@ def listing(root: str) -> Callable[[], list[str]]:
     except OSError:  # no git on this machine
         return lambda: _walk(root)
 
-    def wait() -> list[str]:
-        output = git.communicate()[0]
-        listed = os.fsdecode(output).split("\0")[:-1] if git.returncode == 0 else []
+    def wait() -> bytes:
+        listing = git.communicate()[0]
         # Nothing listed: no work tree, or a folder that a repository further up ignores as a whole.
-        return sorted(_prune(root, set(listed))) if listed else _walk(root)
+        return listing if listing and git.returncode == 0 else _walk(root)
 
     return wait
+
+
+def files(root: str, listing: bytes) -> list[str]:
+    """The project's Python files by a raw listing: relative to `root`, posix, sorted, bytes that are no UTF-8
+    as surrogates.
+
+    Left out are hidden folders, `__pycache__`, `node_modules`, virtual environments (by their `pyvenv.cfg`),
+    and, where git lists, what a nested repository or a submodule holds, which is a project of its own. Links
+    to folders are not followed. A file that is listed may be gone, since git lists what it tracks. A folder
+    that may not be listed is listed itself, with a slash at its end.
+    """
+    listed = set(os.fsdecode(listing).split("\0"))
+    environments = {path.removesuffix(_VENV_MARK) for path in listed if path.endswith("/" + _VENV_MARK)}
+    libraries = {path.partition("/site-packages/")[0] for path in listed if "/site-packages/" in path}
+    environments.update(_environment(root, folder) for folder in libraries)
+    environments.discard("")
+    inside = tuple(environments)
+    wanted = (*SUFFIXES, "/")
+    return sorted([p for p in listed if p.endswith(wanted) and not p.startswith(inside) and _is_source(p)])
 
 
 def stamp(path: str) -> Stamp | None:
@@ -73,16 +87,9 @@ def stamp(path: str) -> Stamp | None:
         status = os.stat(path)
     except (OSError, ValueError):
         return None
-    return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode)
-
-
-def _prune(root: str, listed: Iterable[str]) -> list[str]:
-    environments = {path.removesuffix(_VENV_MARK) for path in listed if path.endswith("/" + _VENV_MARK)}
-    packages = {path.partition("/site-packages/")[0] for path in listed if "/site-packages/" in path}
-    environments.update(_environment(root, folder) for folder in packages)
-    environments.discard("")
-    inside = tuple(environments)
-    return [p for p in listed if p.endswith(SUFFIXES) and not p.startswith(inside) and _is_source(p)]
+    # An inode is an unsigned number of 64 bits; within 63, five numbers go into an array of machine words.
+    inode = status.st_ino & 0x7FFF_FFFF_FFFF_FFFF
+    return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, inode, status.st_mode)
 
 
 def _environment(root: str, library: str) -> str:
@@ -106,16 +113,16 @@ def _is_source(path: str) -> bool:
     return not is_editor_lock and not any(f.startswith(".") or f in _NEVER_SOURCE for f in folders)
 
 
-def _walk(root: str) -> list[str]:
-    found, unlistable = [], []
+def _walk(root: str) -> bytes:
+    """The listing where git has none."""
+    found = []
     waiting = [""]
     while waiting:
         folder = waiting.pop()
         try:
             entries = list(os.scandir(os.path.join(root, folder)))
         except OSError:
-            # A folder that nobody may list is listed itself: reading it fails, and that is reported.
-            unlistable.append(folder.removesuffix("/") or ".")
+            found.append(folder)  # reading it fails, and that is reported
             continue
         if folder and any(entry.name == _VENV_MARK for entry in entries):
             continue
@@ -126,4 +133,4 @@ def _walk(root: str) -> list[str]:
                     waiting.append(f"{folder}{name}/")
             elif name.endswith(SUFFIXES):
                 found.append(folder + name)
-    return sorted(_prune(root, found) + unlistable)
+    return os.fsencode("\0".join(sorted(found)))
