@@ -135,7 +135,7 @@ class Catalogue:
                 target = alias.get(head)
                 if target is None and tail and head in attributes:
                     target = form.shape(attributes[head]).name
-                if target is not None and target != head:
+                if target is not None and target != head and target != "self":
                     break
                 head, dot, last = head.rpartition(".")
                 tail = f".{last}{tail}" if dot else ""
@@ -195,18 +195,19 @@ class Catalogue:
         return tuple(order)
 
     def _inherited(self, name: str, table: Mapping[str, T]) -> tuple[str, T] | None:
-        """The entry for a name: its own, its owner's wildcard, then those of its owner's bases; a class that
-        has no entry takes its bases'."""
+        """The entry for a name. Exact entries come first, the class's own and then its bases'; then wildcards
+        in the same order, which stand for plain attributes only (`__call__` is not one of them); then, for a
+        class without an entry, its bases."""
         if name in table:
             return name, table[name]
         owner, _, member = name.rpartition(".")
-        for cls in self._ancestors(owner):
-            for key in (f"{cls}.{member}", f"{cls}.*"):
-                if key in table:
-                    return key, table[key]
-        for cls in self._ancestors(name)[1:]:
-            if cls in table:
-                return cls, table[cls]
+        owners = self._ancestors(owner)
+        keys = [f"{cls}.{member}" for cls in owners]
+        if not member.startswith("__"):
+            keys += [f"{cls}.*" for cls in owners]
+        for key in (*keys, *self._ancestors(name)):
+            if key in table:
+                return key, table[key]
         return None
 
     def _ask(self, key: str, name: str, build: Callable[[str], T]) -> T:
@@ -284,6 +285,10 @@ class Catalogue:
     def enters(self, name: str) -> Shape | None:
         """What `with` or `async with` binds for an instance of the class; None: the instance itself."""
         return self._shape("enters", name)
+
+    def descriptor(self, name: str) -> Shape | None:
+        """What an instance gives where its class holds one of these: a Django field, say."""
+        return self._shape("descriptors", name)
 
     def iterates(self, name: str) -> Shape | None:
         """What a loop over an instance of this class gives."""

@@ -31,10 +31,11 @@ MARKS = (
     "wraps",
     "registers",
     "sends",
+    "remote",
 )
 """Keys whose names play a part in a transaction, or in what runs inside it."""
 
-TYPES = ("returns", "attributes", "enters", "iterates")
+TYPES = ("returns", "attributes", "enters", "iterates", "descriptors")
 """Keys that map a name to the type of what it gives."""
 
 LINKS = ("bases", "fires", "calls")
