@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .lease import LeaseUnavailable
-from .lease_sql import Dialect, Row, SQLLeases, Values
+from .lease_sql import TABLE, Dialect, Row, SQLLeases, Values
 from .postgres import Connect, connect, psycopg_module
 
 if TYPE_CHECKING:
@@ -35,14 +34,9 @@ class PostgresLeases(SQLLeases["psycopg.Connection[Any]"]):
 
     def create_table(self) -> None:
         """Create the table where it is missing. Blocks. Several processes may do so at once."""
-        errors = psycopg_module().errors
-        try:
-            self._rows(self.ddl, ())
-        except LeaseUnavailable as error:
-            # Of two creations at once the later one fails on the catalogue's unique index, IF NOT EXISTS or
-            # not.
-            if not isinstance(error.__cause__, (errors.UniqueViolation, errors.DuplicateTable)):
-                raise
+        # IF NOT EXISTS alone lets one of two creations at once fail, in several ways: they take turns.
+        turn = f"PERFORM pg_advisory_xact_lock(hashtextextended('{TABLE}', 0))"
+        self._rows(f"DO $$ BEGIN {turn}; {self.ddl}; END $$", ())
 
     def _open(self) -> psycopg.Connection[Any]:
         connection = connect(self._source)

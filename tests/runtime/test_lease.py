@@ -11,6 +11,7 @@ import textwrap
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -23,6 +24,7 @@ from concurrency_gate.runtime.lease_sql import TABLE
 from concurrency_gate.runtime.lease_sqlite import SQLiteLeases
 
 from .postgres import database, postgres_server
+from .threads import PATIENCE, in_thread
 
 __all__ = ["database", "postgres_server"]
 
@@ -103,11 +105,8 @@ def test_of_many_claims_at_once_one_succeeds(lease: KeyLease) -> None:
         together.wait()
         claims.append(lease.claim("k"))
 
-    threads = [threading.Thread(target=claim) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    for claiming in [in_thread(claim) for _ in range(8)]:
+        claiming.result(PATIENCE)
     assert sum(claim is not None for claim in claims) == 1
 
 
@@ -350,23 +349,20 @@ def test_postgres_leases_stay_out_of_transactions_and_bound_each_statement(datab
         assert states.fetchall() == [("idle",)]
 
 
-def test_many_processes_may_create_the_table_at_once(database: str) -> None:
+def test_many_sessions_may_create_the_table_at_once(database: str) -> None:
     stores = [PostgresLeases(database) for _ in range(6)]
-    together, failures = threading.Barrier(len(stores)), []
+    together = threading.Barrier(len(stores))
 
     def create(store: PostgresLeases) -> None:
         together.wait()
-        try:
-            store.create_table()
-        except LeaseUnavailable as error:
-            failures.append(error)
+        store.create_table()
 
-    threads = [threading.Thread(target=create, args=(store,)) for store in stores]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
+    with psycopg.connect(database, autocommit=True) as connection:
+        for _ in range(10):
+            creating = [in_thread(partial(create, store)) for store in stores]
+            for creation in creating:
+                creation.result(PATIENCE)
+            connection.execute(f"DROP TABLE {TABLE}".encode())
     for store in stores:
         store.close()
 
