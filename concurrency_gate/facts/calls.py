@@ -1,0 +1,304 @@
+"""Calls: how arguments meet parameters, what a call gives, and what a decorator makes of a function."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from . import containers, intrinsics, members, names
+from .modules import Class, Function
+from .scopes import Scope, position
+from .values import (
+    Arguments,
+    ClassValue,
+    Collection,
+    Constant,
+    External,
+    Frame,
+    FunctionValue,
+    Instance,
+    Object,
+    Partial,
+    Super,
+    Suspended,
+    Value,
+    Values,
+    union,
+)
+
+if TYPE_CHECKING:
+    from .resolver import Resolver
+
+NOTHING = Arguments()
+
+WIDE = 10
+"""A result of more project classes than this says nothing about what is called on it."""
+
+LONGEST = 160
+"""A dotted path of results of results that is longer than this is given up."""
+
+
+# -- arguments --------------------------------------------------------------------------------------------------------
+
+
+def arguments(r: Resolver, node: ast.Call, scope: Scope, frame: Frame | None) -> Arguments:
+    """Evaluate a call's arguments; `*` and `**` are unpacked where their contents are known."""
+    positional: list[Values] = []
+    keywords: list[tuple[str, Values]] = []
+    rest: Values = ()
+    opaque = False
+    for argument in node.args:
+        if not isinstance(argument, ast.Starred):
+            positional.append(r.values(argument, scope, frame))
+            continue
+        values = r.values(argument.value, scope, frame)
+        only = values[0] if len(values) == 1 else None
+        if isinstance(only, Collection) and only.fixed and not opaque:
+            positional += only.items
+        else:
+            opaque = True
+            rest = union(rest, *(containers.iterated(r, value) for value in values))
+    for keyword in node.keywords:
+        values = r.values(keyword.value, scope, frame)
+        if keyword.arg is not None:
+            keywords.append((keyword.arg, values))
+            continue
+        only = values[0] if len(values) == 1 else None
+        if isinstance(only, Collection) and only.keys is not None and None not in only.keys:
+            keywords += [(key, item) for key, item in zip(only.keys, only.items, strict=True) if key is not None]
+        else:
+            opaque = True
+    return Arguments(tuple(positional), tuple(keywords), rest, opaque)
+
+
+def bind(r: Resolver, function: Function, bound: bool, given: Arguments) -> tuple[tuple[str, Values], ...]:
+    """The arguments that matter for what the function does, by parameter."""
+    args = function.node.args
+    named = list(function.parameters[1:] if bound and function.parameters else function.parameters)
+    found: dict[str, Values] = {}
+    for name, values in zip(named, given.positional, strict=False):
+        found[name] = values
+    if args.vararg is not None:
+        extra = given.positional[len(named) :]
+        found[args.vararg.arg] = (Collection((*extra, given.rest) if given.rest else extra, fixed=not given.rest),)
+    acceptable = {*named, *(a.arg for a in args.kwonlyargs)}
+    spare = [(name, values) for name, values in given.keywords if name not in acceptable]
+    found.update((name, values) for name, values in given.keywords if name in acceptable)
+    if args.kwarg is not None and not given.opaque:
+        found[args.kwarg.arg] = (Collection(tuple(v for _, v in spare), tuple(k for k, _ in spare)),)
+    if not given.opaque:
+        for name, default in function.defaults.items():
+            if name not in found and name in function.tested and isinstance(default, ast.Constant):
+                found[name] = r.values(default, function.scope, None)
+    kept = ((name, _that_matter(function, name, values)) for name, values in found.items())
+    return tuple((name, values) for name, values in kept if values)
+
+
+def _that_matter(function: Function, name: str, values: Values) -> Values:
+    """Callables, classes and instances; strings that pick something; None and booleans that an `if` tests."""
+    kept = []
+    for value in values:
+        if isinstance(value, Constant):
+            wanted = function.selecting if isinstance(value.value, str) else function.tested
+            if name not in wanted:
+                continue
+        elif isinstance(value, Object) and value.type.startswith("builtins.") and value.item is None:
+            continue
+        elif isinstance(value, Collection) and not value.items and not value.fixed and value.keys is None:
+            continue
+        kept.append(value)
+    return tuple(kept)
+
+
+def frame_of(r: Resolver, callee: FunctionValue, given: Arguments) -> Frame:
+    """The frame in which this call runs the function."""
+    function = callee.function
+    takes_receiver = callee.receiver is not None
+    return r.frame(function, callee.receiver, bind(r, function, takes_receiver, given), callee.closure)
+
+
+# -- results ----------------------------------------------------------------------------------------------------------
+
+
+def result(r: Resolver, value: Value, given: Arguments) -> Values:
+    """What calling the value gives. A generator, coroutine or context manager function gives its suspended body."""
+    if isinstance(value, FunctionValue):
+        frame = frame_of(r, value, given)
+        if value.role == "manager":
+            return (Suspended("manager", frame),)
+        if value.function.is_generator:
+            return (Suspended("generator", frame),)
+        if value.function.is_async:
+            return (Suspended("coroutine", frame),)
+        return returned(r, frame)
+    if isinstance(value, ClassValue):
+        return (construct(r, value.cls, given),)
+    if isinstance(value, External):
+        return _external_result(r, value, given)
+    if isinstance(value, Object):
+        return _object_result(r, value, given)
+    if isinstance(value, Instance):
+        return union(*(result(r, method, given) for method in r.attribute(value, "__call__")), ())
+    if isinstance(value, Partial):
+        return result(r, value.target, merged(value.arguments, given))
+    return ()
+
+
+def merged(first: Arguments, then: Arguments) -> Arguments:
+    later = {name for name, _ in then.keywords}
+    kept = tuple((name, values) for name, values in first.keywords if name not in later)
+    return Arguments(
+        (*first.positional, *then.positional),
+        (*kept, *then.keywords),
+        union(first.rest, then.rest),
+        first.opaque or then.opaque,
+    )
+
+
+def returned(r: Resolver, frame: Frame) -> Values:
+    """What the function returns when it has run."""
+    return r.memoised(("returned", frame), lambda: _returned(r, frame))
+
+
+def _returned(r: Resolver, frame: Frame) -> Values:
+    function = frame.function
+    scope = function.scope
+    found = union(*(r.values(node, scope, frame) for node in scope.returns), ())
+    said = [v for v in found if not isinstance(v, Constant)]
+    if len({v.cls for v in said if isinstance(v, Instance)}) > WIDE:
+        said, found = [], ()
+    annotation = getattr(function.node, "returns", None)
+    if not said and annotation is not None:
+        return union(r.instance_of(annotation, scope.parent or scope, frame.closure), found)
+    return found
+
+
+def construct(r: Resolver, cls: Class, given: Arguments) -> Instance:
+    """A new instance, with the constructor's frame where the arguments say something."""
+    exact = Instance(cls, exact=True)
+    for constructor in r.attribute(exact, "__init__"):
+        if isinstance(constructor, FunctionValue):
+            frame = frame_of(r, constructor, given)
+            if frame.arguments:
+                return Instance(cls, exact=True, init=frame)
+    return exact
+
+
+def _external_result(r: Resolver, value: External, given: Arguments) -> Values:
+    special_case = intrinsics.call(r, value, given)
+    if special_case is not None:
+        return special_case
+    catalogue = r.catalogue
+    for entry in catalogue.marks("wraps", value.name):
+        if len(given.positional) > entry.argument:
+            return given.positional[entry.argument]
+        return (value,)  # a decorator with arguments: the next call brings the function
+    task = catalogue.decorates(value.name)
+    if task is not None:
+        target = next((v for values in given.positional[:1] for v in values), None)
+        return (Object(task, runs=target),) if isinstance(target, (FunctionValue, Instance)) else (value,)
+    shape = catalogue.returns(value.name)
+    if shape is not None:
+        return members.shaped(r, shape, value.receiver, given.positional)
+    if names.is_class_name(value.name) or value.name in catalogue.modules:
+        return (Object(value.name),)
+    if len(value.name) > LONGEST:
+        return ()
+    return (Object(f"{value.name}()"),)
+
+
+def _object_result(r: Resolver, value: Object, given: Arguments) -> Values:
+    if value.runs is not None:
+        return result(r, value.runs, given)
+    shape = r.catalogue.returns(f"{value.type}.__call__")
+    if shape is not None:
+        return members.shaped(r, shape, value, given.positional)
+    return (Object(f"{value.type}()"),) if len(value.type) <= LONGEST else ()
+
+
+def special(
+    r: Resolver, node: ast.Call, callees: Values, given: Arguments, scope: Scope, frame: Frame | None
+) -> Values | None:
+    """`super()`, which asks where it stands."""
+    if not any(isinstance(callee, External) and callee.name == "builtins.super" for callee in callees):
+        return None
+    if len(given.positional) == 2:
+        after, receiver = given.positional
+        if after and receiver and isinstance(after[0], ClassValue):
+            return (Super(after[0].cls, receiver[0]),)
+        return ()
+    while scope.kind not in ("function", "module") and scope.parent is not None:
+        scope = scope.parent
+    function: Function | None = scope.module.function(scope) if scope.kind == "function" else None
+    while function is not None and function.owner is None:
+        function, frame = function.parent, frame.closure if frame else None
+    if function is None or function.owner is None:
+        return ()
+    if frame is None or frame.receiver is None:
+        frame = r.default_frame(function)
+    return (Super(function.owner, frame.receiver),) if frame.receiver is not None else ()
+
+
+# -- decorators -------------------------------------------------------------------------------------------------------
+
+
+def decorated(r: Resolver, function: Function, scope: Scope, frame: Frame | None) -> Values:
+    """What the name of a decorated function stands for: what its decorators return, innermost first. A decorator of
+    which nothing is known is taken to give the function back."""
+    closure = frame if scope.kind in ("function", "comprehension", "lambda") else None
+    values: Values = (FunctionValue(function, None, closure),)
+    for node in reversed(getattr(function.node, "decorator_list", ())):
+        if isinstance(node, ast.Attribute) and node.attr in ("setter", "deleter", "getter"):
+            return _earlier(r, function, node, scope, frame)
+        values = union(*(_apply(r, node, value, scope, frame) for value in values))
+    return values
+
+
+def _earlier(r: Resolver, function: Function, node: ast.Attribute, scope: Scope, frame: Frame | None) -> Values:
+    """A property's setter stands for the property that it extends."""
+    before = [b for b in scope.bindings.get(function.name, ()) if b.start < position(function.node)]
+    return names.bound(r, before[-1], scope, frame) if before else ()
+
+
+def _apply(r: Resolver, node: ast.expr, value: Value, scope: Scope, frame: Frame | None) -> Values:
+    if not isinstance(value, FunctionValue):
+        named = r.values(node, scope, frame)
+        return _made(r, named, value) or (value,)
+    word = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    if word.endswith("property"):
+        return (FunctionValue(value.function, value.receiver, value.closure, "property"),)
+    decorators = r.values(node, scope, frame)
+    for decorator in decorators:
+        name = decorator.name if isinstance(decorator, External) else ""
+        role = intrinsics.ROLES.get(name)
+        if role is not None:
+            return (FunctionValue(value.function, value.receiver, value.closure, role),)
+        if name in ("typing.overload", "typing_extensions.overload"):
+            return ()
+    return _made(r, decorators, value) or (value,)
+
+
+def _made(r: Resolver, decorators: Values, value: Value) -> Values:
+    """What decorators make of a value; empty where they are not known to make anything else of it."""
+    found: list[Values] = []
+    for decorator in decorators:
+        if isinstance(decorator, (FunctionValue, Instance, ClassValue, Partial)):
+            found.append(tuple(v for v in result(r, decorator, Arguments(((value,),))) if _is_callable(v)))
+        elif isinstance(decorator, (External, Object)):
+            name = decorator.name if isinstance(decorator, External) else decorator.type.removesuffix("()")
+            task = r.catalogue.decorates(name)
+            if task is not None:
+                found.append((Object(task, runs=value),))
+    return union(*found) if found else ()
+
+
+def _is_callable(value: Value) -> bool:
+    return isinstance(value, (FunctionValue, ClassValue, Instance, Object, Partial, External))
+
+
+def decorated_class(r: Resolver, cls: Class, scope: Scope, frame: Frame | None) -> Values:
+    """A class keeps its identity under its decorators: what they return is nearly always the class."""
+    return (ClassValue(cls),)
+
+
+__all__ = ["NOTHING", "Arguments", "arguments", "construct", "decorated", "frame_of", "result", "returned", "special"]

@@ -1,0 +1,231 @@
+"""What comes out of a value: elements, the results of iteration, of `with` and of `await`; and what was put in."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from . import calls, members
+from .modules import Module
+from .scopes import Scope
+from .values import (
+    ClassValue,
+    Collection,
+    Constant,
+    External,
+    Frame,
+    Instance,
+    Object,
+    Suspended,
+    Value,
+    Values,
+    union,
+)
+
+if TYPE_CHECKING:
+    from .resolver import Resolver
+
+_PUT_FIRST = {"append", "add", "appendleft"}
+_PUT_ALL = {"extend", "update"}
+
+
+def iterated(r: Resolver, value: Value) -> Values:
+    """What a loop over the value gives."""
+    if isinstance(value, Collection):
+        if value.keys is not None:
+            return tuple(dict.fromkeys(Constant(key) for key in value.keys if key is not None))
+        return union(*value.items) if value.items else ()
+    if isinstance(value, Suspended):
+        return yielded(r, value.frame) if value.kind == "generator" else ()
+    if isinstance(value, Object):
+        shape = r.catalogue.iterates(value.type)
+        if shape is not None:
+            return members.shaped(r, shape, value, ())
+        return ()
+    if isinstance(value, Instance):
+        for name in ("__iter__", "__aiter__"):
+            results = [calls.result(r, method, calls.NOTHING) for method in r.attribute(value, name)]
+            found = union(*(iterated(r, v) for values in results for v in values if v != value))
+            if found:
+                return found
+    return ()
+
+
+def yielded(r: Resolver, frame: Frame) -> Values:
+    """What a generator yields."""
+    scope = frame.function.scope
+
+    def compute() -> Values:
+        found: list[Values] = []
+        for node in scope.yields:
+            if node.value is None:
+                continue
+            values = r.values(node.value, scope, frame)
+            if isinstance(node, ast.YieldFrom):
+                values = union(*(iterated(r, value) for value in values))
+            found.append(values)
+        if not any(found):
+            returns = getattr(frame.function.node, "returns", None)
+            if returns is not None:
+                declared = r.instance_of(returns, scope.parent or scope, frame.closure)
+                found.append(union(*(iterated(r, value) for value in declared if isinstance(value, Collection))))
+        return union(*found)
+
+    return r.memoised(("yielded", frame), compute)
+
+
+def entered(r: Resolver, value: Value) -> Values:
+    """What `with value as x` binds."""
+    if isinstance(value, Suspended):
+        return yielded(r, value.frame) if value.kind == "manager" else ()
+    if isinstance(value, Object):
+        shape = r.catalogue.enters(value.type)
+        return members.shaped(r, shape, value, ()) if shape is not None else (value,)
+    if isinstance(value, Instance):
+        found: list[Values] = []
+        for name in ("__enter__", "__aenter__"):
+            for method in r.attribute(value, name):
+                for result in calls.result(r, method, calls.NOTHING):
+                    found.append(awaited(r, result))
+        return union(*found) if any(found) else (value,)
+    return ()
+
+
+def awaited(r: Resolver, value: Value) -> Values:
+    """What `await value` gives."""
+    if isinstance(value, Suspended):
+        return calls.returned(r, value.frame) if value.kind == "coroutine" else ()
+    return (value,)
+
+
+def element(r: Resolver, value: Value, index: Values, position: object = None) -> Values:
+    """What `value[index]` gives; `position` is the index where it is a literal."""
+    if isinstance(value, Collection):
+        if value.keys is not None:
+            wanted = {v.value for v in index if isinstance(v, Constant)}
+            if wanted and len(wanted) == len(index):
+                pairs = zip(value.keys, value.items, strict=True)
+                return union(*(items for key, items in pairs if key is None or key in wanted), ())
+        elif value.fixed and isinstance(position, int) and -len(value.items) <= position < len(value.items):
+            return value.items[position]
+        return union(*value.items) if value.items else ()
+    if isinstance(value, Object):
+        shape = r.catalogue.returns(f"{value.type}.__getitem__")
+        if shape is not None:
+            return members.shaped(r, shape, value, (index,))
+        return (value.item,) if value.item is not None and r.catalogue.iterates(value.type) else ()
+    if isinstance(value, Instance):
+        found = [
+            calls.result(r, method, calls.Arguments((index,))) for method in r.attribute(value, "__getitem__")
+        ]
+        return union(*found) if found else ()
+    return ()
+
+
+# -- what was put in ------------------------------------------------------------------------------------------------
+
+Store = tuple[Scope, ast.expr | None, ast.expr, str]
+"""(scope, key, value, how): "one" thing is put in, "all" things of a collection, or one into a "list" under the key."""
+
+
+def filled(r: Resolver, values: Values, name: str, scope: Scope) -> Values:
+    """A container that a module keeps under a name, with what the module puts into it: registries of callables."""
+    if scope.kind == "function" and not _is_attribute(scope, name):
+        return values
+    if not any(isinstance(v, Collection) and not v.fixed for v in values):
+        return values
+    module = scope.module
+    stores = _stores(module).get(name, ())
+    if not stores:
+        return values
+    items: list[Values] = []
+    keys: list[str | None] = []
+    for store_scope, key, node, how in stores:
+        for frame in r.callers.frames_of_scope(store_scope):
+            put = r.values(node, store_scope, frame)
+            label = _label(r, key, store_scope, frame)
+            if how == "all":
+                put = union(*(union(*v.items, ()) for v in put if isinstance(v, Collection)), ())
+            items.append((Collection((put,)),) if how == "list" else put)
+            keys.append(label)
+    found: list[Value] = []
+    for value in values:
+        if isinstance(value, Collection) and not value.fixed:
+            keyed = value.keys is not None
+            all_keys = (*(value.keys or ()), *keys) if keyed else None
+            found.append(Collection((*value.items, *items), all_keys))
+        else:
+            found.append(value)
+    return tuple(found)
+
+
+def _is_attribute(scope: Scope, name: str) -> bool:
+    return any(attr == name for _, attr, _ in scope.attributes)
+
+
+def _label(r: Resolver, key: ast.expr | None, scope: Scope, frame: Frame | None) -> str | None:
+    if key is None:
+        return None
+    values = r.values(key, scope, frame)
+    only = values[0] if len(values) == 1 else None
+    return only.value if isinstance(only, Constant) and isinstance(only.value, str) else None
+
+
+def _stores(module: Module) -> dict[str, list[Store]]:
+    cached: dict[str, list[Store]] | None = module.__dict__.get("stores")
+    if cached is None:
+        cached = module.__dict__["stores"] = _find_stores(module)
+    return cached
+
+
+def _find_stores(module: Module) -> dict[str, list[Store]]:
+    found: dict[str, list[Store]] = {}
+    for scope in module.scopes:
+        for node in _nodes_of(scope):
+            if isinstance(node, ast.Assign):
+                for target in node.targets:
+                    if isinstance(target, ast.Subscript):
+                        _note(found, target.value, (scope, target.slice, node.value, "one"))
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+                _note_call(found, node, node.func, scope)
+    return found
+
+
+def _note(found: dict[str, list[Store]], container: ast.expr, store: Store) -> None:
+    name = container.attr if isinstance(container, ast.Attribute) else getattr(container, "id", "")
+    if name:
+        found.setdefault(name, []).append(store)
+
+
+def _note_call(found: dict[str, list[Store]], node: ast.Call, func: ast.Attribute, scope: Scope) -> None:
+    owner = func.value
+    if func.attr in _PUT_FIRST or func.attr in _PUT_ALL:
+        how = "all" if func.attr in _PUT_ALL else "one"
+        if isinstance(owner, ast.Subscript):  # registry[key].append(value)
+            _note(found, owner.value, (scope, owner.slice, node.args[0], "list"))
+        elif isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute) and owner.args:
+            if owner.func.attr == "setdefault":  # registry.setdefault(key, []).append(value)
+                _note(found, owner.func.value, (scope, owner.args[0], node.args[0], "list"))
+        else:
+            _note(found, owner, (scope, None, node.args[0], how))
+    elif func.attr in ("setdefault", "insert") and len(node.args) > 1:
+        key = node.args[0] if func.attr == "setdefault" else None
+        _note(found, owner, (scope, key, node.args[1], "one"))
+
+
+def _nodes_of(scope: Scope) -> list[ast.AST]:
+    """The nodes that belong to a scope itself."""
+    node = scope.node
+    body = getattr(node, "body", [])
+    stack: list[ast.AST] = list(body) if isinstance(body, list) else [body]
+    found: list[ast.AST] = []
+    while stack:
+        current = stack.pop()
+        if id(current) in scope.children:
+            continue
+        found.append(current)
+        stack.extend(ast.iter_child_nodes(current))
+    return found[::-1]
+
+
+__all__ = ["ClassValue", "External", "awaited", "element", "entered", "filled", "iterated", "yielded"]

@@ -1,0 +1,373 @@
+"""Attributes: what `value.name` stands for, through classes, their bases and the classes below them."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from . import calls, names
+from .modules import Class, Function
+from .scopes import Binding
+from .values import (
+    ClassValue,
+    Collection,
+    Constant,
+    External,
+    Frame,
+    FunctionValue,
+    Instance,
+    ModuleValue,
+    Object,
+    Partial,
+    Super,
+    Value,
+    Values,
+    union,
+)
+
+if TYPE_CHECKING:
+    from concurrency_gate.catalogue import Shape
+
+    from .resolver import Resolver
+
+Base = Class | str
+"""A class of the project, or the dotted name of one outside it."""
+
+MANY = 64
+"""A member with more overrides than this says nothing about what is called."""
+
+
+class Classes:
+    """Bases, method resolution order and subclasses; each computed once."""
+
+    def __init__(self, resolver: Resolver) -> None:
+        self._resolver = resolver
+        self._orders: dict[Class, tuple[tuple[Base, ...], int]] = {}
+        self._below: dict[Class, tuple[tuple[Class, ...], int]] = {}
+        self._computing: set[Class] = set()
+
+    def bases(self, cls: Class) -> tuple[Base, ...]:
+        """The direct bases that are known, in order."""
+        r = self._resolver
+        scope = cls.scope.parent
+        assert scope is not None
+        found: list[Base] = []
+        frame = r.default_frame(cls.module.function(scope)) if scope.kind == "function" else None
+        for node in cls.node.bases:
+            for value in r.values(node, scope, frame):
+                if isinstance(value, ClassValue) and value.cls is not cls:
+                    found.append(value.cls)
+                elif isinstance(value, External):
+                    found.append(value.name)
+                elif isinstance(value, Object) and value.type.endswith("()"):
+                    found.append(value.type)  # a base that a library's function makes: declarative_base()
+        return tuple(dict.fromkeys(found))
+
+    def order(self, cls: Class) -> tuple[Base, ...]:
+        """The method resolution order: the class first, external bases as names. Where Python would refuse the
+        bases, or a base is only known in part, the order is depth first."""
+        dependencies = self._resolver.project.dependencies
+        known = self._orders.get(cls)
+        if known is not None:
+            dependencies.mask |= known[1]
+            return known[0]
+        if cls in self._computing:
+            return (cls,)
+        self._computing.add(cls)
+        outer, dependencies.mask = dependencies.mask, 0
+        try:
+            bases = self.bases(cls)
+            orders = [list(self.order(b)) if isinstance(b, Class) else [b] for b in bases]
+            merged = _linearise([*orders, list(bases)])
+            if merged is None:
+                merged = list(dict.fromkeys(base for order in orders for base in order))
+            result: tuple[Base, ...] = (cls, *merged)
+        finally:
+            self._computing.discard(cls)
+        self._orders[cls] = (result, dependencies.mask)
+        dependencies.mask |= outer
+        return result
+
+    def subclasses(self, cls: Class) -> tuple[Class, ...]:
+        """All classes of the project below this one, in the order of files and lines."""
+        dependencies = self._resolver.project.dependencies
+        known = self._below.get(cls)
+        if known is not None:
+            dependencies.mask |= known[1]
+            return known[0]
+        outer, dependencies.mask = dependencies.mask, 0
+        found: dict[Class, None] = {}
+        queue = [cls]
+        for current in queue:
+            for child in self._directly_below(current):
+                if child not in found and child is not cls:
+                    found[child] = None
+                    queue.append(child)
+        result = tuple(sorted(found, key=lambda c: (c.module.path, c.node.lineno)))
+        self._below[cls] = (result, dependencies.mask)
+        dependencies.mask |= outer
+        return result
+
+    def _directly_below(self, cls: Class) -> list[Class]:
+        project = self._resolver.project
+        found = []
+        for module in project.modules(project.files_with_base(cls.name)):
+            for scope in module.scopes:
+                if scope.kind == "class" and scope.node.bases:  # type: ignore[attr-defined]
+                    candidate = module.cls(scope)
+                    if candidate is not cls and cls in self.bases(candidate):
+                        found.append(candidate)
+        return found
+
+    def derives(self, cls: Class, base: Base) -> bool:
+        """Whether the class is, or derives from, a class of the project or an external one by name."""
+        catalogue = self._resolver.catalogue
+        for known in self.order(cls):
+            if known == base:
+                return True
+            if isinstance(known, str) and isinstance(base, str) and catalogue.is_subclass(known, base):
+                return True
+        return False
+
+
+def _linearise(orders: list[list[Base]]) -> list[Base] | None:
+    """C3 (docs.python.org, "The Python 2.3 Method Resolution Order"); None where there is no such order."""
+    merged: list[Base] = []
+    orders = [list(order) for order in orders if order]
+    while orders:
+        tails = {id(b) if isinstance(b, Class) else b for order in orders for b in order[1:]}
+        head = next(
+            (o[0] for o in orders if (id(o[0]) if isinstance(o[0], Class) else o[0]) not in tails), None
+        )
+        if head is None:
+            return None
+        merged.append(head)
+        orders = [[b for b in order if b != head] for order in orders]
+        orders = [order for order in orders if order]
+    return merged
+
+
+def attribute(r: Resolver, value: Value, name: str) -> Values:
+    """What `value.name` may stand for; empty where nothing is known."""
+    if isinstance(value, External):
+        return _external(r, value, name)
+    if isinstance(value, Object):
+        return _of_object(r, value, name)
+    if isinstance(value, ModuleValue):
+        return names.member(r, value.module, name)
+    if isinstance(value, Instance):
+        return _of_instance(r, value, name)
+    if isinstance(value, ClassValue):
+        return _of_class(r, value, name)
+    if isinstance(value, Super):
+        return _of_super(r, value, name)
+    if isinstance(value, Collection):
+        return (External(f"builtins.{'dict' if value.keys is not None else 'list'}.{name}", value),)
+    if isinstance(value, Constant) and isinstance(value.value, str):
+        return (External(f"builtins.str.{name}", value),)
+    if isinstance(value, Partial) and name == "func":
+        return (value.target,)
+    if isinstance(value, FunctionValue):
+        return _of_function(value, name)
+    return ()
+
+
+def _of_function(value: FunctionValue, name: str) -> Values:
+    if name in ("__wrapped__", "__func__", "__call__"):
+        return (value,)
+    if name == "__name__":
+        return (Constant(value.function.name),)
+    return ()
+
+
+def _external(r: Resolver, value: External, name: str) -> Values:
+    full = r.catalogue.canonical(f"{value.name}.{name}")
+    shape = r.catalogue.attribute(full)
+    if shape is not None:
+        return shaped(r, shape, value, ())
+    return (External(full, value.receiver),)
+
+
+def _of_object(r: Resolver, value: Object, name: str) -> Values:
+    shape = r.catalogue.attribute(f"{value.type}.{name}")
+    if shape is not None:
+        return shaped(r, shape, value, ())
+    if value.runs is not None and name in ("run", "__wrapped__"):
+        return (value.runs,)
+    return (External(r.catalogue.canonical(f"{value.type}.{name}"), value),)
+
+
+def shaped(r: Resolver, shape: Shape, receiver: Value | None, arguments: tuple[Values, ...]) -> Values:
+    """The values that a catalogue's type stands for, seen from a receiver and a call's positional arguments."""
+    kind = shape.name
+    if kind == "self":
+        return (receiver,) if receiver is not None else ()
+    if kind == "item":
+        item = receiver.item if isinstance(receiver, Object) else None
+        return (item,) if item is not None else ()
+    if kind == "argument":
+        return arguments[shape.index] if shape.index < len(arguments) else ()
+    if kind == "instance":
+        given = arguments[shape.index] if shape.index < len(arguments) else ()
+        return union(*(instances_of(value) for value in given))
+    if kind in ("tuple", "list"):
+        parts = tuple(shaped(r, part, receiver, arguments) for part in shape.parameters)
+        return (Collection(parts, fixed=kind == "tuple"),)
+    if kind == "type":
+        return tuple(External(part.name) for part in shape.parameters)
+    item: Value | None = None
+    if shape.parameters:
+        inner = shape.parameters[0]
+        if inner.name == "self":
+            of = receiver
+            item = Instance(of.cls) if isinstance(of, ClassValue) else of if isinstance(of, Instance) else None
+        else:
+            found = shaped(r, inner, receiver, arguments)
+            item = found[0] if found else None
+    return (Object(kind, item),)
+
+
+def instances_of(value: Value) -> Values:
+    """An instance of the class that a value is."""
+    if isinstance(value, ClassValue):
+        return (Instance(value.cls),)
+    if isinstance(value, External):
+        return (Object(value.name),)
+    return ()
+
+
+# -- classes of the project -----------------------------------------------------------------------------------------
+
+
+def _of_instance(r: Resolver, value: Instance, name: str) -> Values:
+    return r.memoised(("instance", value, name), lambda: _instance_member(r, value, name))
+
+
+def _instance_member(r: Resolver, value: Instance, name: str) -> Values:
+    """Through the class and its bases; for an instance that may be of a class below, through those as well."""
+    if name == "__class__":
+        return (ClassValue(value.cls),)
+    if name == "__dict__":
+        return ()
+    found = [_member(r, r.classes.order(value.cls), name, value)]
+    if not value.exact:
+        below = r.subclasses(value.cls)
+        overriding = [cls for cls in below if name in cls.member_names]
+        if len(overriding) <= MANY:
+            for cls in overriding:
+                found.append(_member(r, r.classes.order(cls), name, Instance(cls)))
+        elif not found[0]:
+            return ()
+        if not found[0] and not overriding:  # a mixin: what it calls stands beside it in the classes below
+            found += [_member(r, r.classes.order(cls), name, Instance(cls)) for cls in below[:MANY]]
+    return union(*found)
+
+
+def _of_class(r: Resolver, value: ClassValue, name: str) -> Values:
+    if name == "__name__":
+        return (Constant(value.cls.name),)
+    if name in ("__mro__", "__subclasses__"):
+        return (External(f"builtins.type.{name}", value),)
+    return r.memoised(
+        ("class", value.cls, name), lambda: _member(r, r.classes.order(value.cls), name, value)
+    )
+
+
+def _of_super(r: Resolver, value: Super, name: str) -> Values:
+    """What stands behind the class in the receiver's order; for a receiver of an open class, in that of each below."""
+    owner = value.receiver.cls if isinstance(value.receiver, (Instance, ClassValue)) else value.after
+    starts = [owner]
+    if not (isinstance(value.receiver, Instance) and value.receiver.exact):
+        starts += r.subclasses(owner)[:MANY]
+    found: list[Values] = []
+    for start in starts:
+        order = r.classes.order(start)
+        if value.after in order:
+            rest = order[order.index(value.after) + 1 :]
+            found.append(_member(r, rest, name, value.receiver))
+        if found and found[0] and not isinstance(order[0], Class):
+            break
+    return union(*found)
+
+
+def _member(r: Resolver, order: tuple[Base, ...], name: str, receiver: Value) -> Values:
+    """The first in the order that defines the name."""
+    unknown: Values = ()
+    for base in order:
+        if isinstance(base, str):
+            found = _external_member(r, base, name, receiver)
+            known = found and (not isinstance(found[0], External) or _is_known(r, found[0].name))
+            if known:
+                return found
+            unknown = unknown or found
+        elif name in base.member_names:
+            return _own_member(r, base, name, receiver)
+    return unknown
+
+
+def _is_known(r: Resolver, name: str) -> bool:
+    catalogue = r.catalogue
+    return bool(catalogue.effects(name) or catalogue.returns(name) or catalogue.fires(name))
+
+
+def _external_member(r: Resolver, base: str, name: str, receiver: Value) -> Values:
+    """A member that a library's base class brings; `self` in its type is the class of ours it is read from."""
+    shape = r.catalogue.attribute(f"{base}.{name}")
+    if shape is not None:
+        return shaped(r, shape, receiver, ())
+    if base == "builtins.object":
+        return ()
+    return (External(r.catalogue.canonical(f"{base}.{name}"), receiver),)
+
+
+def _own_member(r: Resolver, cls: Class, name: str, receiver: Value) -> Values:
+    found: list[Values] = []
+    for binding in names.reaching(cls.scope.bindings.get(name, ()), cls.scope, (1 << 30, 0)):
+        found += [bind(r, value, receiver) for value in names.bound(r, binding, cls.scope, _around(r, cls))]
+    if isinstance(receiver, Instance):
+        found += [_assigned(r, method, binding, receiver, cls) for n, method, binding in cls.assigned if n == name]
+    return union(*found) if found else ()
+
+
+def _around(r: Resolver, cls: Class) -> Frame | None:
+    scope = cls.scope.parent
+    if scope is not None and scope.kind == "function":
+        return r.default_frame(cls.module.function(scope))
+    return None
+
+
+def _assigned(r: Resolver, method: Function, binding: object, receiver: Instance, cls: Class) -> Values:
+    """What a method assigns to the attribute, seen from this receiver."""
+    assert isinstance(binding, Binding)
+    frame: Frame | None = None
+    if receiver.init is not None and receiver.init.function is method:
+        frame = receiver.init
+    elif method.owner is cls:
+        known = Instance(receiver.cls, receiver.exact)
+        base = r.default_frame(method)
+        frame = r.frame(method, known, (), base.closure)
+    scope = method.scope
+    if method.owner is not cls:  # a function nested in a method
+        frame = r.default_frame(method)
+    return names.bound(r, binding, scope, frame)
+
+
+def bind(r: Resolver, value: Value, receiver: Value) -> Values:
+    """A function read from an instance or class, as the descriptor protocol binds it."""
+    if not isinstance(value, FunctionValue) or value.receiver is not None or value.role == "plain":
+        return (value,)
+    if value.role == "property":
+        if isinstance(receiver, ClassValue):
+            return ()
+        return calls.result(r, FunctionValue(value.function, receiver, value.closure), calls.NOTHING)
+    if value.role == "class":
+        owner = ClassValue(receiver.cls) if isinstance(receiver, Instance) else receiver
+        return (FunctionValue(value.function, owner, value.closure),)
+    if isinstance(receiver, ClassValue):
+        return (value,)
+    if value.function.scope.kind == "lambda" or value.function.parameters or value.function.node.args.vararg:
+        return (FunctionValue(value.function, receiver, value.closure, value.role),)
+    return (value,)
+
+
+__all__ = ["Base", "Classes", "ast", "attribute", "bind", "instances_of", "shaped"]

@@ -1,0 +1,216 @@
+"""The project as a whole: which module has which name, which file holds which word; parsed on demand, once.
+
+Everything that a verdict about one file learns from another goes through the methods here, and each notes what was
+asked in `Dependencies`. A cached verdict holds for as long as all those questions have the same answers.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePosixPath
+
+from .modules import Module
+from .syntax import Unparsable, parse
+
+_HEADER = re.compile(rb"(?m)^[ \t]*class[ \t]+(\w+)[^\n(]*\(([^)]*)\)")
+_RENAMED = re.compile(rb"\b(\w+)[ \t]+as[ \t]+(\w+)")
+_PROPERTY = re.compile(rb"@[\w.]*property[^\n]*\n(?:[ \t]*@[^\n]*\n)*[ \t]*(?:async[ \t]+)?def[ \t]+(\w+)")
+_WORDS = bytes(c if c == 95 or c >= 128 or chr(c).isalnum() else 32 for c in range(256))
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file of the project that may be read for resolution: all but tests."""
+
+    path: str
+    infra: bool = False
+
+
+class Dependencies:
+    """What was asked of the project, as a bit mask, so that sets of questions are joined in one step."""
+
+    def __init__(self) -> None:
+        self.mask = 0
+        self.questions: list[tuple[str, str]] = []
+        self._bits: dict[tuple[str, str], int] = {}
+
+    def note(self, kind: str, key: str) -> None:
+        bit = self._bits.get((kind, key))
+        if bit is None:
+            bit = self._bits[kind, key] = 1 << len(self.questions)
+            self.questions.append((kind, key))
+        self.mask |= bit
+
+    def unpack(self, mask: int) -> list[tuple[str, str]]:
+        return [question for index, question in enumerate(self.questions) if mask >> index & 1]
+
+
+class Project:
+    """Not thread-safe. `read` gives a file's bytes and may raise OSError; such a file resolves to nothing."""
+
+    def __init__(
+        self, files: Sequence[File], read: Callable[[str], bytes], roots: Sequence[str] = ()
+    ) -> None:
+        self.files = {file.path: file for file in files}
+        self.dependencies = Dependencies()
+        self.unparsable: dict[str, Unparsable] = {}
+        self._read = read
+        self._roots = roots
+        self._text: dict[str, bytes] = {}
+        self._modules: dict[str, Module | None] = {}
+        self._namespaces: dict[str, Module] = {}
+
+    # -- text ---------------------------------------------------------------------------------------------------
+
+    def text(self, path: str) -> bytes:
+        if path not in self._text:
+            try:
+                self._text[path] = self._read(path)
+            except OSError:
+                self._text[path] = b""
+        return self._text[path]
+
+    @cached_property
+    def _files_by_word(self) -> dict[bytes, list[str]]:
+        index: dict[bytes, list[str]] = {}
+        for path in self.files:
+            for word in set(self.text(path).translate(_WORDS).split()):
+                index.setdefault(word, []).append(path)
+        return index
+
+    def files_with(self, word: str) -> Sequence[str]:
+        """The files whose text holds the identifier, in the project's order."""
+        self.dependencies.note("word", word)
+        return self._files_by_word.get(word.encode(), ())
+
+    @cached_property
+    def _headers(self) -> dict[str, dict[str, None]]:
+        """For each last word of a base class: the files with a class so derived."""
+        index: dict[str, dict[str, None]] = {}
+        for path in self.files:
+            text = self.text(path)
+            for _, bases in _HEADER.findall(text):
+                for base in bases.decode("utf-8", "replace").split(","):
+                    word = re.split(r"[\[\s(=]", base.strip().rpartition(".")[2], maxsplit=1)[0]
+                    if word:
+                        index.setdefault(word, {})[path] = None
+        return index
+
+    def files_with_base(self, word: str) -> Sequence[str]:
+        """The files in which a class is derived from something of that name, or from another name it was given."""
+        self.dependencies.note("base", word)
+        found = dict(self._headers.get(word, {}))
+        for alias in self._aliases.get(word, ()):
+            found.update(self._headers.get(alias, {}))
+        return list(found)
+
+    @cached_property
+    def _aliases(self) -> dict[str, set[str]]:
+        index: dict[str, set[str]] = {}
+        for path in self.files:
+            for name, alias in _RENAMED.findall(self.text(path)):
+                index.setdefault(name.decode("utf-8", "replace"), set()).add(alias.decode("utf-8", "replace"))
+        return index
+
+    @cached_property
+    def property_names(self) -> frozenset[str]:
+        """Names of all properties: only reads of these can run code of the project."""
+        found: set[str] = set()
+        for path in self.files:
+            text = self.text(path)
+            if b"property" in text:
+                found.update(name.decode("utf-8", "replace") for name in _PROPERTY.findall(text))
+        return frozenset(found)
+
+    # -- modules ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _names(self) -> tuple[dict[str, str], dict[str, str]]:
+        """(path of each dotted name, dotted name of each path)."""
+        packages = {str(PurePosixPath(path).parent) for path in self.files if path.endswith("/__init__.py")}
+        tops = set()
+        for package in packages:
+            parent = str(PurePosixPath(package).parent)
+            if parent not in packages:
+                tops.add("" if parent == "." else parent)
+        roots = [root.strip("/").removeprefix("./") for root in self._roots]
+        roots = ["" if root == "." else root for root in roots]
+        known = sorted({*roots, *tops, "src", ""}, key=lambda root: (root not in roots, -len(root)))
+        by_name: dict[str, str] = {}
+        by_path: dict[str, str] = {}
+        for root in known:
+            prefix = f"{root}/" if root else ""
+            for path in self.files:
+                if not path.startswith(prefix):
+                    continue
+                parts = path[len(prefix) :].removesuffix(".py").removesuffix(".pyi").split("/")
+                if parts[-1] == "__init__":
+                    parts.pop()
+                name = ".".join(parts)
+                if name:
+                    by_name.setdefault(name, path)
+                by_path.setdefault(path, name)
+        return by_name, by_path
+
+    @cached_property
+    def _packages(self) -> frozenset[str]:
+        """Dotted names of all folders on the way to a module."""
+        found = set()
+        for name in self._names[0]:
+            while "." in name:
+                name = name.rpartition(".")[0]
+                if name in found:
+                    break
+                found.add(name)
+        return frozenset(found)
+
+    def module(self, path: str) -> Module | None:
+        """The parsed module of a file; None where it cannot be parsed (`unparsable` then says why)."""
+        self.dependencies.note("module", path)
+        if path not in self._modules:
+            self._modules[path] = self._parse(path)
+        return self._modules[path]
+
+    def _parse(self, path: str) -> Module | None:
+        try:
+            tree = parse(self.text(path))
+        except Unparsable as error:
+            self.unparsable[path] = error
+            return None
+        is_package = path.endswith("__init__.py")
+        return Module(path, self._names[1].get(path, ""), tree, is_package=is_package, infra=self.files[path].infra)
+
+    def find(self, name: str, near: str = "") -> Module | None:
+        """The project's module of that dotted name, or None where the name is somebody else's.
+
+        A folder without `__init__.py` is a module without names. `near` is the path of the file that imports: a script
+        finds its neighbours, as Python does."""
+        top = name.partition(".")[0]
+        if top in sys.stdlib_module_names:
+            return None
+        self.dependencies.note("name", name)
+        path = self._names[0].get(name)
+        if path is None and near:
+            folder = near.rpartition("/")[0]
+            stem = f"{folder}/{name.replace('.', '/')}" if folder else name.replace(".", "/")
+            path = next((p for p in (f"{stem}.py", f"{stem}/__init__.py") if p in self.files), None)
+            if path is not None and f"{folder}/__init__.py" in self.files:
+                path = None
+        if path is not None:
+            return self.module(path)
+        if name in self._packages:
+            if name not in self._namespaces:
+                self._namespaces[name] = Module("", name, ast.Module([], []), is_package=True)
+            return self._namespaces[name]
+        return None
+
+    def modules(self, paths: Iterable[str]) -> Iterable[Module]:
+        for path in paths:
+            module = self.module(path)
+            if module is not None:
+                yield module

@@ -1,0 +1,307 @@
+"""The one resolver: what does this expression stand for?
+
+`Resolver.values(expression, scope, frame)` is the question that every rule, the reach analysis and the flake8 plugin
+ask. Answers are memoised; an answer that was computed while a cycle was cut is kept only at the head of the cycle,
+since anywhere else it would depend on who asked first.
+
+The parts: names (`names.py`), attributes and classes (`members.py`), calls (`calls.py`), annotations (`annotations.py`), and
+what Python itself and its standard library do with values (`intrinsics.py`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING
+
+from . import annotations, callers, calls, containers, members, names
+from .modules import Class, Function
+from .scopes import Scope
+from .values import (
+    Arguments,
+    ClassValue,
+    Collection,
+    Constant,
+    External,
+    Frame,
+    FunctionValue,
+    Instance,
+    Object,
+    Suspended,
+    Value,
+    Values,
+    union,
+)
+
+if TYPE_CHECKING:
+    from concurrency_gate.catalogue import Catalogue
+
+    from .project import Project
+
+DEPTH = 60
+"""How many evaluations may nest before the answer is "unknown"; deeper chains were never seen to resolve."""
+
+NESTING = 8
+"""How many calls deep arguments are followed into frames: four stacked decorators are real."""
+
+
+class Resolver:
+    """Not thread-safe. Holds the memo of one run over one `Project`."""
+
+    def __init__(self, project: Project, catalogue: Catalogue) -> None:
+        self.project = project
+        self.catalogue = catalogue
+        self._memo: dict[Hashable, tuple[Values, int]] = {}
+        self._active: dict[Hashable, int] = {}
+        self._cut = DEPTH + 1
+        self._frames: dict[Hashable, Frame] = {}
+        self._defaults: dict[Function, Frame] = {}
+        self._kept: list[ast.expr] = []
+        self.classes = members.Classes(self)
+        self.callers = callers.Callers(self)
+
+    # -- frames -------------------------------------------------------------------------------------------------
+
+    def frame(
+        self,
+        function: Function,
+        receiver: Value | None = None,
+        arguments: tuple[tuple[str, Values], ...] = (),
+        closure: Frame | None = None,
+    ) -> Frame:
+        """The one frame with these parts."""
+        key = (function, receiver, arguments, closure)
+        found = self._frames.get(key)
+        if found is None:
+            depth = 1 + max((value_depth(v) for _, values in arguments for v in values), default=-1)
+            depth = max(depth, closure.depth if closure else 0, value_depth(receiver) if receiver else 0)
+            if depth > NESTING:
+                return self.default_frame(function)
+            found = self._frames[key] = Frame(function, receiver, arguments, closure, depth)
+        return found
+
+    def default_frame(self, function: Function) -> Frame:
+        """The function as anybody may call it: on its class or one below, with unknown arguments."""
+        found = self._defaults.get(function)
+        if found is None:
+            closure = self.default_frame(function.parent) if function.parent else None
+            receiver: Value | None = None
+            if function.owner is not None and function.receiver_name is not None:
+                receiver = (
+                    ClassValue(function.owner)
+                    if "classmethod" in function.decorator_names
+                    else Instance(function.owner)
+                )
+            found = Frame(function, receiver, (), closure, 0)
+            key = (function, receiver, (), closure)
+            found = self._defaults[function] = self._frames.setdefault(key, found)
+        return found
+
+    # -- evaluation ---------------------------------------------------------------------------------------------
+
+    def values(self, node: ast.expr, scope: Scope, frame: Frame | None) -> Values:
+        """What the expression may stand for, in this scope, when the function around it runs as `frame`."""
+        kind = type(node)
+        if kind is ast.Constant:
+            return _constant(node.value)  # type: ignore[attr-defined]
+        evaluate = _EVALUATORS.get(kind)
+        if evaluate is None:
+            return ()
+        return self.memoised((id(node), frame), lambda: evaluate(self, node, scope, frame))
+
+    def memoised(self, key: Hashable, compute: Callable[[], Values]) -> Values:
+        """Compute once. A cycle is cut with "unknown" where it closes."""
+        dependencies = self.project.dependencies
+        known = self._memo.get(key)
+        if known is not None:
+            dependencies.mask |= known[1]
+            return known[0]
+        level = self._active.get(key)
+        if level is not None or len(self._active) >= DEPTH:
+            self._cut = min(self._cut, level or 0)
+            return ()
+        level = self._active[key] = len(self._active)
+        outer, dependencies.mask = dependencies.mask, 0
+        try:
+            result = compute()
+        finally:
+            del self._active[key]
+        if self._cut >= level:
+            self._memo[key] = (result, dependencies.mask)
+            if self._cut == level:
+                self._cut = DEPTH + 1
+        if not self._active:
+            self._cut = DEPTH + 1
+        dependencies.mask |= outer
+        return result
+
+    def keep(self, node: ast.expr) -> None:
+        """Hold a node that belongs to no module's tree: the memo goes by identity."""
+        self._kept.append(node)
+
+    def attribute(self, value: Value, name: str) -> Values:
+        """What `value.name` may stand for."""
+        return members.attribute(self, value, name)
+
+    def call(self, value: Value, arguments: Arguments) -> Values:
+        """What calling the value gives."""
+        return calls.result(self, value, arguments)
+
+    def arguments(self, node: ast.Call, scope: Scope, frame: Frame | None) -> Arguments:
+        return calls.arguments(self, node, scope, frame)
+
+    def instance_of(self, node: ast.expr, scope: Scope, frame: Frame | None) -> Values:
+        """What an annotation says a value is."""
+        return annotations.instances(self, node, scope, frame)
+
+    def subclasses(self, cls: Class) -> tuple[Class, ...]:
+        return self.classes.subclasses(cls)
+
+
+def value_depth(value: Value) -> int:
+    """How deep frames nest inside a value."""
+    if isinstance(value, FunctionValue):
+        inner = value_depth(value.receiver) if value.receiver else 0
+        return max(inner, value.closure.depth if value.closure else 0)
+    if isinstance(value, Instance):
+        return value.init.depth + 1 if value.init else 0
+    if isinstance(value, Suspended):
+        return value.frame.depth + 1
+    if isinstance(value, Collection):
+        return max((value_depth(v) for values in value.items for v in values), default=0)
+    if isinstance(value, Object) and value.runs is not None:
+        return value_depth(value.runs)
+    return 0
+
+
+def _constant(value: object) -> Values:
+    if value is None or isinstance(value, (str, bool)):
+        return (Constant(value),)
+    return (Object(f"builtins.{type(value).__name__}"),)
+
+
+def _name(r: Resolver, node: ast.Name, scope: Scope, frame: Frame | None) -> Values:
+    return names.lookup(r, node, scope, frame)
+
+
+def _attribute(r: Resolver, node: ast.Attribute, scope: Scope, frame: Frame | None) -> Values:
+    owners = r.values(node.value, scope, frame)
+    return union(*(r.attribute(owner, node.attr) for owner in owners)) if owners else ()
+
+
+def _call(r: Resolver, node: ast.Call, scope: Scope, frame: Frame | None) -> Values:
+    callees = r.values(node.func, scope, frame)
+    if not callees:
+        return ()
+    arguments = r.arguments(node, scope, frame)
+    special = calls.special(r, node, callees, arguments, scope, frame)
+    if special is not None:
+        return special
+    return union(*(r.call(callee, arguments) for callee in callees))
+
+
+def _await(r: Resolver, node: ast.Await, scope: Scope, frame: Frame | None) -> Values:
+    return union(*(containers.awaited(r, value) for value in r.values(node.value, scope, frame)))
+
+
+def _walrus(r: Resolver, node: ast.NamedExpr, scope: Scope, frame: Frame | None) -> Values:
+    return r.values(node.value, scope, frame)
+
+
+def _conditional(r: Resolver, node: ast.IfExp, scope: Scope, frame: Frame | None) -> Values:
+    return union(r.values(node.body, scope, frame), r.values(node.orelse, scope, frame))
+
+
+def _either(r: Resolver, node: ast.BoolOp, scope: Scope, frame: Frame | None) -> Values:
+    return union(*(r.values(part, scope, frame) for part in node.values))
+
+
+def _sequence(r: Resolver, node: ast.Tuple | ast.List | ast.Set, scope: Scope, frame: Frame | None) -> Values:
+    items: list[Values] = []
+    fixed = isinstance(node, ast.Tuple)
+    for element in node.elts:
+        if isinstance(element, ast.Starred):
+            fixed = False
+            for value in r.values(element.value, scope, frame):
+                items.append(containers.iterated(r, value))
+        else:
+            items.append(r.values(element, scope, frame))
+    return (Collection(tuple(items), fixed=fixed),)
+
+
+def _dict(r: Resolver, node: ast.Dict, scope: Scope, frame: Frame | None) -> Values:
+    items: list[Values] = []
+    keys: list[str | None] = []
+    for key, element in zip(node.keys, node.values, strict=True):
+        values = r.values(element, scope, frame)
+        if key is None:
+            for value in values:
+                if isinstance(value, Collection) and value.keys is not None:
+                    items += value.items
+                    keys += value.keys
+            continue
+        items.append(values)
+        keys.append(text_of(r.values(key, scope, frame)))
+    return (Collection(tuple(items), tuple(keys)),)
+
+
+def _lambda(r: Resolver, node: ast.Lambda, scope: Scope, frame: Frame | None) -> Values:
+    inner = scope.children.get(id(node))
+    if inner is None:
+        return ()
+    return (FunctionValue(scope.module.function(inner), None, frame),)
+
+
+def _comprehension(r: Resolver, node: ast.expr, scope: Scope, frame: Frame | None) -> Values:
+    inner = scope.children.get(id(node))
+    if inner is None:
+        return ()
+    if isinstance(node, ast.DictComp):
+        return (Collection((r.values(node.value, inner, frame),), (None,)),)
+    return (Collection((r.values(node.elt, inner, frame),)),)  # type: ignore[attr-defined]
+
+
+def _subscript(r: Resolver, node: ast.Subscript, scope: Scope, frame: Frame | None) -> Values:
+    index = r.values(node.slice, scope, frame)
+    position = node.slice.value if isinstance(node.slice, ast.Constant) else None
+    found: list[Values] = []
+    for value in r.values(node.value, scope, frame):
+        if isinstance(node.slice, ast.Slice):
+            found.append((value,))
+        elif isinstance(value, (ClassValue, External)) and not index:
+            found.append((value,))
+        elif isinstance(value, ClassValue) or (isinstance(value, External) and names.is_class_name(value.name)):
+            found.append((value,))  # a generic class with its parameter: Box[int]
+        else:
+            found.append(containers.element(r, value, index, position))
+    return union(*found)
+
+
+def text_of(values: Values) -> str | None:
+    """The one string that the values are, or None."""
+    if len(values) == 1 and isinstance(values[0], Constant) and isinstance(values[0].value, str):
+        return values[0].value
+    return None
+
+
+_EVALUATORS: dict[type[ast.expr], Callable[..., Values]] = {
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.Call: _call,
+    ast.Await: _await,
+    ast.NamedExpr: _walrus,
+    ast.IfExp: _conditional,
+    ast.BoolOp: _either,
+    ast.Tuple: _sequence,
+    ast.List: _sequence,
+    ast.Set: _sequence,
+    ast.Dict: _dict,
+    ast.Lambda: _lambda,
+    ast.ListComp: _comprehension,
+    ast.SetComp: _comprehension,
+    ast.GeneratorExp: _comprehension,
+    ast.DictComp: _comprehension,
+    ast.Subscript: _subscript,
+}
+
+__all__ = ["Resolver", "Value", "text_of"]

@@ -1,0 +1,223 @@
+"""Where a module uses a name that the catalogue knows: called, handed on, or derived from.
+
+A reference counts like a call, for whoever gets it can call it. What only talks about a class does not count: annotations,
+`isinstance`, `except`, comparisons, subscripts, and reading an attribute of it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .conditions import holds
+from .modules import Class, Module
+from .scopes import Position, Scope, end, position
+from .values import ClassValue, External, Frame, Object, Partial, Value
+
+if TYPE_CHECKING:
+    from concurrency_gate.catalogue import Entry
+
+    from .resolver import Resolver
+
+_TALK = {"builtins.isinstance", "builtins.issubclass", "typing.cast", "builtins.hasattr", "typing.TypeVar", "typing.NewType"}
+_NAMING = (ast.Name, ast.Attribute)
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A known name at a place. `name` is its canonical spelling; `form` is "call", "reference" or "base"; `through`
+    names the project class by which a class is derived."""
+
+    start: Position
+    end: Position
+    entry: Entry
+    name: str
+    form: str
+    through: str = ""
+
+
+def uses(r: Resolver, module: Module, kinds: frozenset[str]) -> list[Use]:
+    """All uses of names of these kinds, in the order of the text."""
+    found: dict[tuple[Position, Position, str], Use] = {}
+    for scope in module.scopes:
+        frame = frame_at(r, scope)
+        for node, form, call in _candidates(r, scope, frame):
+            for use in _judge(r, node, form, call, scope, frame, kinds):
+                found.setdefault((use.start, use.end, use.entry.kind), use)
+    return sorted(found.values(), key=lambda use: (use.start, use.end, use.entry.kind))
+
+
+def frame_at(r: Resolver, scope: Scope) -> Frame | None:
+    """The default frame of the function that a scope stands in."""
+    current: Scope | None = scope
+    while current is not None and current.kind not in ("function", "lambda"):
+        current = current.parent
+    return r.default_frame(current.module.function(current)) if current is not None else None
+
+
+def renamed(r: Resolver, module: Module, kinds: frozenset[str]) -> Iterator[str]:
+    """Names under which a module hands on what it should not: aliases, derived classes, attributes. Files that use one
+    of these need not hold a word of the catalogue."""
+    for scope in module.scopes:
+        if scope.kind not in ("module", "class"):
+            continue
+        frame = frame_at(r, scope)
+        for name, bindings in scope.bindings.items():
+            kinds_bound = {binding.kind for binding in bindings}
+            if kinds_bound & {"value", "from", "class"}:
+                node = ast.copy_location(ast.Name(name, ast.Load()), module.tree.body[-1])
+                r.keep(node)
+                values = r.values(node, scope, frame)
+                if any(_entries(r, value, kinds) or _base_entry(r, value, kinds) for value in values):
+                    yield name
+    for scope in module.scopes:
+        for _, name, binding in scope.attributes:
+            if binding.kind == "value" and isinstance(binding.node, (*_NAMING, ast.Call)):
+                if any(_entries(r, v, kinds) for v in r.values(binding.node, scope, frame_at(r, scope))):
+                    yield name
+
+
+def _candidates(
+    r: Resolver, scope: Scope, frame: Frame | None
+) -> Iterator[tuple[ast.expr, str, ast.Call | None]]:
+    """(expression, form, call) for each place where a name may be used."""
+    node = scope.node
+    if isinstance(node, ast.ClassDef):
+        roots: Iterable[ast.AST] = node.body
+    elif isinstance(node, ast.Lambda):
+        roots = [node.body]
+    elif scope.kind == "comprehension":
+        roots = list(ast.iter_child_nodes(node))
+    else:
+        roots = node.body  # type: ignore[attr-defined]
+    stack: list[ast.AST] = list(roots)
+    while stack:
+        current = stack.pop()
+        if isinstance(current, _NAMING):
+            if isinstance(current.ctx, ast.Load):
+                yield current, "reference", None
+            inner: ast.expr = current
+            while isinstance(inner, ast.Attribute):
+                inner = inner.value
+            if not isinstance(inner, ast.Name):
+                stack.append(inner)
+        elif isinstance(current, ast.Call):
+            yield current.func, "call", current
+            yield current, "reference", None
+            if not isinstance(current.func, _NAMING):
+                stack.append(current.func)
+            elif isinstance(current.func, ast.Attribute):
+                stack.extend(_behind(current.func))
+            talk = any(isinstance(v, External) and v.name in _TALK for v in r.values(current.func, scope, frame))
+            arguments = (*current.args, *(keyword.value for keyword in current.keywords))
+            stack.extend(a for a in arguments if not (talk and isinstance(a, (*_NAMING, ast.Tuple))))
+        else:
+            for child, form in _children(current, scope):
+                if form == "base":
+                    yield child, "base", None  # type: ignore[misc]
+                else:
+                    stack.append(child)
+
+
+def _behind(node: ast.Attribute) -> Iterator[ast.AST]:
+    """What an attribute chain is read from, where it is more than a name: the call in `get().run`."""
+    inner: ast.expr = node
+    while isinstance(inner, ast.Attribute):
+        inner = inner.value
+    if not isinstance(inner, ast.Name):
+        yield inner
+
+
+def _children(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.AST, str]]:
+    """The parts of a node that this scope evaluates and that hand something on."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        parts: list[ast.AST] = [*node.decorator_list, *node.args.defaults]
+        parts += [default for default in node.args.kw_defaults if default is not None]
+    elif isinstance(node, ast.ClassDef):
+        for base in node.bases:
+            yield base, "base"
+        parts = [*node.decorator_list, *(keyword.value for keyword in node.keywords)]
+    elif isinstance(node, ast.Lambda):
+        parts = [*node.args.defaults, *(default for default in node.args.kw_defaults if default is not None)]
+    elif id(node) in scope.children:
+        parts = []  # a comprehension: a scope of its own
+    elif isinstance(node, ast.AnnAssign):
+        parts = [part for part in (node.target, node.value) if part is not None]
+    elif isinstance(node, ast.ExceptHandler):
+        parts = list(node.body)
+    elif isinstance(node, ast.Compare):
+        parts = [part for part in (node.left, *node.comparators) if not isinstance(part, _NAMING)]
+    elif isinstance(node, ast.Subscript):
+        parts = [node.value] if isinstance(node.slice, (*_NAMING, ast.Tuple)) else [node.value, node.slice]
+    elif isinstance(node, ast.match_case):
+        parts = [part for part in (node.guard, *node.body) if part is not None]
+    elif isinstance(node, ast.Expr) and isinstance(node.value, _NAMING):
+        parts = []  # a bare name as a statement does nothing
+    else:
+        parts = list(ast.iter_child_nodes(node))
+    for part in parts:
+        yield part, ""
+
+
+def _judge(
+    r: Resolver,
+    node: ast.expr,
+    form: str,
+    call: ast.Call | None,
+    scope: Scope,
+    frame: Frame | None,
+    kinds: frozenset[str],
+) -> Iterator[Use]:
+    if isinstance(node, ast.Call) and form == "reference" and not _fetches(r, node, scope, frame):
+        return
+    values = r.values(node, scope, frame)
+    for value in values:
+        if form == "base":
+            found = _base_entry(r, value, kinds)
+            if found is not None:
+                entry, through = found
+                name = through.module.name + "." + through.qualname if through is not None else ""
+                yield Use(position(node), end(node), entry, entry.name, form, name)
+                continue
+        for entry, name in _entries(r, value, kinds):
+            if entry.when is not None and (call is None or not holds(entry.when, call)):
+                continue
+            yield Use(position(node), end(node), entry, name, form)
+
+
+def _fetches(r: Resolver, node: ast.Call, scope: Scope, frame: Frame | None) -> bool:
+    """Whether a call only fetches what its arguments name: `getattr(asyncio, "create_task")`."""
+    callees = r.values(node.func, scope, frame)
+    return any(isinstance(v, External) and v.name == "builtins.getattr" for v in callees)
+
+
+def _entries(r: Resolver, value: Value, kinds: frozenset[str]) -> list[tuple[Entry, str]]:
+    while isinstance(value, Partial):
+        value = value.target
+    if isinstance(value, External):
+        return [(entry, value.name) for entry in r.catalogue.effects(value.name) if entry.kind in kinds]
+    if isinstance(value, Object):
+        name = f"{value.type}.__call__"
+        return [(entry, value.type) for entry in r.catalogue.effects(name) if entry.kind in kinds]
+    return []
+
+
+def _base_entry(r: Resolver, value: Value, kinds: frozenset[str]) -> tuple[Entry, Class | None] | None:
+    """The entry that a base class brings, and the project class through which it does. A class that an infra path
+    derives for others to use is the sanctioned way, so nothing is said of what derives from it."""
+    if isinstance(value, External):
+        entry = next((e for e in r.catalogue.effects(value.name) if e.kind in kinds), None)
+        return (entry, None) if entry is not None else None
+    if not isinstance(value, ClassValue):
+        return None
+    for base in r.classes.order(value.cls):
+        if isinstance(base, Class):
+            if base.module.infra:
+                return None
+        else:
+            entry = next((e for e in r.catalogue.effects(base) if e.kind in kinds), None)
+            if entry is not None:
+                return entry, value.cls
+    return None

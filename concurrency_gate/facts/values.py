@@ -1,0 +1,179 @@
+"""What an expression may stand for.
+
+Values are small, immutable and hashable; an expression evaluates to an ordered tuple of them, empty when
+nothing is known. Project functions and classes are carried by the `Function` and `Class` objects of their
+module (compared by identity), names from outside the project by their dotted name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Union
+
+if TYPE_CHECKING:
+    import ast
+
+    from .modules import Class, Function, Module
+
+
+@dataclass(frozen=True, slots=True)
+class External:
+    """Something outside the project, by its canonical dotted name. `receiver` is the instance that a method
+    was read from, so that what the method returns can be typed by it."""
+
+    name: str
+    receiver: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """An instance of an external type. `item` is the type's parameter (a queryset's model, a list's element);
+    `runs` is the project function that calling the object runs (a Celery task)."""
+
+    type: str
+    item: Value | None = None
+    runs: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleValue:
+    """A module of the project."""
+
+    module: Module
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionValue:
+    """A project function, with what it is bound to and the frame it closes over. `plain` marks a static method,
+    `manager` one that `contextlib.contextmanager` turned into a context manager."""
+
+    function: Function
+    receiver: Value | None = None
+    closure: Frame | None = None
+    role: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassValue:
+    """A project class."""
+
+    cls: Class
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """An instance of a project class: of exactly this class, or of this class and those below it. `init` is the
+    frame of the constructor that made it, where that says more than the class does."""
+
+    cls: Class
+    exact: bool = False
+    init: Frame | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Super:
+    """`super()`: look up in the receiver's classes behind `after`."""
+
+    after: Class
+    receiver: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A string, None, True or False."""
+
+    value: str | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """A callable with some arguments bound: `functools.partial`."""
+
+    target: Value
+    arguments: Arguments
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A list, tuple, set or dict of which the elements are known. `keys` runs beside `items` for a dict (None where a
+    key is not a known string); `fixed` says that positions count."""
+
+    items: tuple[tuple[Value, ...], ...]
+    keys: tuple[str | None, ...] | None = None
+    fixed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Suspended:
+    """What calling a generator, a coroutine function or a context manager function gives: the body has not run yet.
+    `kind` is "generator", "coroutine" or "manager"."""
+
+    kind: str
+    frame: Frame
+
+
+Value = Union[
+    External,
+    Object,
+    ModuleValue,
+    FunctionValue,
+    ClassValue,
+    Instance,
+    Super,
+    Constant,
+    Partial,
+    Collection,
+    Suspended,
+]
+Values = tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The evaluated arguments of a call; `rest` holds what `*args` hands on where its length is not known."""
+
+    positional: tuple[Values, ...] = ()
+    keywords: tuple[tuple[str, Values], ...] = ()
+    rest: Values = ()
+    opaque: bool = False
+
+    def keyword(self, name: str) -> Values:
+        return next((values for key, values in self.keywords if key == name), ())
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Frame:
+    """One way of running a function: its receiver, the arguments that matter, and the frame around it.
+
+    Frames are interned by the resolver, so identity is equality."""
+
+    function: Function
+    receiver: Value | None = None
+    arguments: tuple[tuple[str, Values], ...] = ()
+    closure: Frame | None = None
+    depth: int = 0
+
+    def argument(self, name: str) -> Values | None:
+        for key, values in self.arguments:
+            if key == name:
+                return values
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An expression together with where it stands, for facts that are evaluated later."""
+
+    node: ast.expr
+    module: Module = field(repr=False)
+
+
+CAP = 24
+"""The most values an expression keeps. More means that the type says nothing."""
+
+
+def union(*groups: Values) -> Values:
+    """All values of all groups, in order, each once."""
+    if len(groups) == 1:
+        return groups[0]
+    return tuple(dict.fromkeys(value for group in groups for value in group))[:CAP]
