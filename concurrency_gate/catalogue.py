@@ -29,6 +29,7 @@ __all__ = [
     "Condition",
     "Entry",
     "Implicit",
+    "Setting",
     "Shape",
     "load",
 ]
@@ -68,6 +69,17 @@ class Implicit:
     keeps: Condition | None
     writes: bool
     instead: str
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting in a framework's settings module. `path`: its name and keys, `*` for any key
+    (`DATABASES.*.ATOMIC_REQUESTS`). `role`: `requests`, where a true value puts the library's views into a
+    transaction, or `storage`, where its value, if one of `remote`, makes `storage` effects network ones."""
+
+    path: str
+    role: str
+    library: str
 
 
 def load(additions: Mapping[str, object] | None = None) -> Catalogue:
@@ -270,6 +282,11 @@ class Catalogue:
                     self._instead(library),
                 )
         return None
+
+    @cached_property
+    def settings(self) -> tuple[Setting, ...]:
+        """The settings that decide what other entries do."""
+        return tuple(Setting(path, role, library) for path, (library, role) in self.data["settings"].items())
 
     # Types
 

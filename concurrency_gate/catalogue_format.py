@@ -31,6 +31,11 @@ MARKS = (
     "wraps",
     "registers",
     "sends",
+    "transacts",
+    "routes",
+    "views",
+    "exempts",
+    "switches",
     "remote",
 )
 """Keys whose names play a part in a transaction, or in what runs inside it."""
@@ -43,13 +48,14 @@ LINKS = ("bases", "fires", "calls")
 
 Data = dict[str, Any]
 """The compiled form. `effects`: {name: [[kind, library, when, argument, instead], ...]}; `marks`: {kind: the
-same}; `instead`: {library: text}; and a dict for each of TYPES, LINKS, `alias`, `decorates`, `implicit`."""
+same}; `instead`: {library: text}; `settings`: {path: [library, role]};
+and a dict for each of TYPES, LINKS, `alias`, `decorates` and `implicit`."""
 
 _ELEMENT = ("name", "when", "argument", "instead")
 _IMPLICIT = ("statements", "ends", "unless", "keeps", "writes")
 _TEXTS = ("distribution", "version", "instead")
 _NOTES = ("unverified", "until", "since")
-KEYS = (*EFFECTS, *MARKS, *TYPES, *LINKS, "alias", "decorates", "implicit", *_TEXTS, *_NOTES)
+KEYS = (*EFFECTS, *MARKS, *TYPES, *LINKS, "alias", "decorates", "implicit", "settings", *_TEXTS, *_NOTES)
 
 _NAME = re.compile(r"[^\W\d]\w*(?:\(\))?(?:\.[^\W\d]\w*(?:\(\))?)*(?:\.\*)?")
 _WHEN = re.compile(r"(?:(?P<position>\d+):)?(?P<parameter>[^\W\d]\w*)(?P<sign>!?=)(?P<value>.+)")
@@ -87,7 +93,7 @@ class Shape:
 
 def empty() -> Data:
     """A compiled form without entries."""
-    tables = (*TYPES, *LINKS, "effects", "alias", "decorates", "implicit", "instead")
+    tables = (*TYPES, *LINKS, "effects", "alias", "decorates", "implicit", "settings", "instead")
     return {name: {} for name in tables} | {"marks": {kind: {} for kind in MARKS}}
 
 
@@ -157,6 +163,8 @@ def _add(data: Data, library: str, key: str, value: object) -> None:
         data[key].update((name, *_names(_text(target))) for name, target in _pairs(value))
     elif key == "implicit":
         data[key].update((name, _implicit(library, _table(element))) for name, element in _pairs(value))
+    elif key == "settings":
+        data[key].update((path, [library, _text(role)]) for path, role in _table(value).items())
     elif key == "instead":
         data[key][library] = _text(value)
     elif key in _TEXTS:
