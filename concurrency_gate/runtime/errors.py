@@ -27,6 +27,11 @@ class JobCancelled(RuntimeLibraryError):  # noqa: N818
     """The job was cancelled, by its handle or by shutdown, before it had a result."""
 
 
+class JobFailed(RuntimeLibraryError):  # noqa: N818
+    """The job raised what must not reach its caller as it is: SystemExit, KeyboardInterrupt and their
+    like."""
+
+
 class WorkerLost(RuntimeLibraryError):  # noqa: N818
     """A worker process ended under its job: a crash, the system's memory killer, `os._exit`."""
 

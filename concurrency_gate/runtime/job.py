@@ -7,18 +7,18 @@ all.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import math
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Protocol
 
 from .bounds import seconds
 from .errors import JobTimeout, Stopping
+from .wakeup import block, pause
 
 log = logging.getLogger("concurrency_gate.runtime")
 
@@ -58,13 +58,13 @@ class StopToken:
     waits on it.
     """
 
-    __slots__ = ("_ends_at", "_parents", "_reason", "_registered")
+    # Most tokens never need these, so they stand in the class until one does: every job has a token.
+    _reason: str | None = None
+    _ends_at = math.inf
+    _registered: dict[_Registration, None] | None = None
 
     def __init__(self, *parents: StopToken) -> None:
         self._parents = parents
-        self._reason: str | None = None
-        self._ends_at = math.inf
-        self._registered: dict[_Registration, None] | None = None
 
     @property
     def stopping(self) -> bool:
@@ -116,32 +116,12 @@ class StopToken:
 
         Not for coroutines: they use `wait_async`.
         """
-        # A bare lock, because Event.set() deadlocks in a signal handler that interrupted Event.wait().
-        woken = threading.Lock()
-        woken.acquire()
-        withdraw = self.on_stop(woken.release)
-        try:
-            woken.acquire(timeout=-1 if timeout is None else min(max(timeout, 0.0), threading.TIMEOUT_MAX))
-        finally:
-            withdraw()
+        block(self.on_stop, timeout)
         return self.stopping
 
     async def wait_async(self, timeout: float | None) -> bool:  # noqa: ASYNC109 - as in threading
         """As `wait`, without blocking the loop."""
-        loop = asyncio.get_running_loop()
-        woken: asyncio.Future[None] = loop.create_future()
-
-        def wake() -> None:
-            try:
-                loop.call_soon_threadsafe(_settle, woken)
-            except RuntimeError:  # the loop has been closed: nobody waits there any more
-                log.debug("stop came after its waiter's event loop was closed")
-
-        withdraw = self.on_stop(wake)
-        try:
-            await asyncio.wait([woken], timeout=timeout)
-        finally:
-            withdraw()
+        await pause(self.on_stop, timeout)
         return self.stopping
 
     def _lineage(self) -> Iterator[StopToken]:
@@ -182,26 +162,22 @@ class _Registration:
         return callback
 
 
-def _settle(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
-
-
 class Job(StopToken):
     """What a piece of work may know about itself; `current_job()` gives it. Thread-safe."""
 
-    __slots__ = ("_due", "attempt", "key", "name")
+    attempt = 1
+    """The number of this attempt, counted from 1."""
 
     def __init__(self, name: str, *parents: StopToken, due: float = math.inf, key: str | None = None) -> None:
-        # StopToken.__init__ by hand: one call fewer for each job.
         self._parents = parents
-        self._reason = None
-        self._ends_at = math.inf
-        self._registered = None
         self._due = due
         self.name = name
         self.key = key
-        self.attempt = 1
+
+    @property
+    def job(self) -> Job:
+        """Itself: see `Scope`."""
+        return self
 
     @property
     def deadline(self) -> Deadline:
@@ -251,14 +227,23 @@ class Job(StopToken):
         return f"<{type(self).__name__} {self.name!r}>"
 
 
+class Scope(Protocol):
+    """What the context holds: a job, or the handle of one that makes its job when asked."""
+
+    _due: float
+
+    @property
+    def job(self) -> Job: ...
+
+
 _OUTSIDE = Job("outside any job")
-_current: ContextVar[Job] = ContextVar("concurrency_gate.current_job", default=_OUTSIDE)
+_current: ContextVar[Scope] = ContextVar("concurrency_gate.current_job", default=_OUTSIDE)
 
 
 def current_job() -> Job:
     """The job this code runs in. Outside any: one without a deadline that nobody stops. Never blocks or
     fails."""
-    return _current.get()
+    return _current.get().job
 
 
 @contextmanager

@@ -1,0 +1,207 @@
+"""`AsyncPool`: coroutines, in a bounded number of tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+import types
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable
+from contextvars import Context
+from types import TracebackType
+from typing import Any, TypeVar, TypeVarTuple
+
+from .context import restore
+from .errors import JobCancelled
+from .handle import Handle
+from .homeloop import home
+from .job import _current
+from .observe import instrumented, instruments
+from .pool import Pool
+from .slots import AnyHandle
+from .wakeup import call_soon, drive_async
+
+T = TypeVar("T")
+A = TypeVar("A")
+Ts = TypeVarTuple("Ts")
+Work = Coroutine[Any, Any, T]
+
+
+class AsyncPool(Pool):
+    """At most `max_workers` coroutines at once, each for at most `timeout` seconds; at most `max_pending`
+    wait.
+
+    A job that overruns is cancelled, and its caller gets `JobTimeout` at once. If it swallows the
+    cancellation, or blocks its loop, its slot stays taken until it ends, and after a second it counts as
+    stuck.
+
+    Thread-safe. A job runs in the event loop that submits it; submitted from where none runs, in the loop of
+    the running `Runtime`, or else in a loop of the library's own.
+    """
+
+    kind = "async"
+    stuck_after = 1.0
+
+    def submit(
+        self,
+        call: Callable[[*Ts], Work[T]],
+        /,
+        *args: *Ts,
+        key: str | None = None,
+        name: str | None = None,
+        inherit: bool = True,
+    ) -> Handle[T]:
+        """Let in `call(*args)`, or raise `PoolFull` (no room) or `Stopping` (closed) at once. Never blocks.
+
+        Of the jobs with one `key` at most one is in flight; the others wait without spending an attempt. The
+        caller's deadline and stop count for the job too, unless `inherit` is False: then it is handed over.
+        """
+        return self._admit(call, args, key, name, inherit, 0.0, home()) or self._refuse()
+
+    async def submit_wait(
+        self,
+        call: Callable[[*Ts], Work[T]],
+        /,
+        *args: *Ts,
+        timeout: float,  # noqa: ASYNC109 - the limit is for the waiting alone
+        key: str | None = None,
+        name: str | None = None,
+        inherit: bool = True,
+    ) -> Handle[T]:
+        """As `submit`, but wait for room, at most `timeout` seconds; then raise `PoolFull`."""
+        return await drive_async(self._admitting(timeout, call, args, key, name, inherit, 0.0, home()))
+
+    async def run(
+        self, call: Callable[[*Ts], Work[T]], /, *args: *Ts, key: str | None = None, name: str | None = None
+    ) -> T:
+        """Submit and await the result. When the awaiting task is cancelled, so is the job."""
+        handle: Handle[T] = self.submit(call, *args, key=key, name=name)
+        try:
+            return await handle
+        finally:
+            if handle._outcome is None:
+                self.cancel(handle, "its caller was cancelled")
+
+    async def map(
+        self, call: Callable[[A], Work[T]], items: Iterable[A], /, *, name: str | None = None
+    ) -> AsyncIterator[T]:
+        """Yield `await call(item)` for each item, in order, with at most twice `max_workers` in flight.
+
+        Takes items as results are taken, so endless iterables are fine. The first exception is raised in its
+        place; then, or when the iteration is given up (`aclose`), what is in flight is cancelled.
+        """
+        flying: deque[Handle[T]] = deque()
+        try:
+            for item in items:
+                flying.append(await self.submit_wait(call, item, timeout=self.timeout, name=name))
+                if len(flying) >= min(2 * self.max_workers, self._capacity):
+                    yield await flying.popleft()
+            while flying:
+                yield await flying.popleft()
+        finally:
+            for handle in flying:
+                handle.cancel("the map was given up")
+
+    async def drain(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109
+        """Close, then wait until every job has ended but stuck ones; False if `timeout` seconds were too
+        short.
+        """
+        return await drive_async(self.draining(timeout))
+
+    async def stop(self, grace: float) -> list[str]:
+        """Close, drop what waits, ask what runs to stop, cancel it after `grace` s; names of the
+        unfinished."""
+        return await drive_async(self.stopping(grace))
+
+    async def __aenter__(self) -> AsyncPool:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: object, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            await self.drain()
+        else:
+            await self.stop(self.timeout)
+
+    # -- the tasks
+    # ----------------------------------------------------------------------------------------------
+
+    def _launch(self, handle: AnyHandle) -> None:
+        loop = handle._loop
+        assert loop is not None
+        if asyncio._get_running_loop() is loop:
+            self._start(handle)
+        elif not call_soon(loop, lambda: self._start(handle)):
+            handle._ending = "its event loop is closed"
+            following = self._end(handle, None, JobCancelled(handle._ending))
+            if following is not None:
+                self._launch(following)
+
+    def _start(self, handle: AnyHandle) -> None:
+        work = self._work(handle)
+        work.send(None)  # up to the bare yield: see there
+        handle._runner = handle._loop.create_task(work, name=handle.name, context=Context())  # type: ignore[union-attr]
+        if handle._ending is not None or handle._overran:  # told to end while there was no task to cancel
+            handle._runner.cancel()
+
+    async def _work(self, handle: AnyHandle) -> None:
+        """The body of the task. Whatever the job raises ends here."""
+        value: Any = None
+        error: BaseException | None = None
+        try:
+            # A coroutine that was never started cannot see its cancellation, nor report it: so the task gets
+            # this one already inside its try.
+            await _yield()
+            _current.set(handle)
+            if handle._carried:
+                restore(handle._carried)
+            if instruments():
+                with instrumented(handle.job):
+                    value = await handle._call(*handle._args)
+            else:
+                value = await handle._call(*handle._args)
+        except asyncio.CancelledError as cancelled:
+            if handle._call is given:
+                handle._args[0].close()  # in case it was never started
+            error = self._whose(handle, cancelled)
+        except BaseException as raised:
+            error = raised
+        following = self._end(handle, value, error)
+        if following is not None:
+            self._launch(following)
+
+    def _whose(self, handle: AnyHandle, cancelled: BaseException) -> BaseException:
+        """Tell a cancellation from outside the pool (the loop is ending) from one that the job made up
+        itself.
+        """
+        task = asyncio.current_task()
+        if handle._ending is None and not handle._overran and task is not None and task.cancelling():
+            handle._ending = "its task was cancelled"
+        return cancelled
+
+    def _interrupt(self, runner: asyncio.Task[None] | None) -> None:
+        if runner is None or runner.done():
+            return
+        loop = runner.get_loop()
+        if asyncio._get_running_loop() is loop:
+            runner.cancel()
+        else:
+            call_soon(loop, runner.cancel)
+
+    def _where(self, handle: AnyHandle) -> str:
+        task: asyncio.Task[None] | None = handle._runner
+        if task is None:
+            return "(it has no task yet: its loop is blocked)"
+        frames = task.get_stack(limit=20)
+        return "".join(line for frame in frames for line in traceback.format_stack(frame, limit=1))
+
+
+@types.coroutine
+def _yield() -> Generator[None, None, None]:
+    yield
+
+
+def given(work: Work[T]) -> Work[T]:
+    """The call of a job that was handed over as a coroutine."""
+    return work
