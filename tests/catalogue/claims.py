@@ -27,12 +27,18 @@ class Library:
 
     def noted(self, kind: str, name: str) -> str | None:
         """The note of a kind (`unverified`, `until`, `since`) on a name or on what holds it; None without one."""
+        key = self._key(kind, name)
+        return self.notes[kind][key] if key else None
+
+    def notes_on(self, claim: Claim) -> set[str]:
+        """The noted names that a claim touches."""
+        keys = (self._key(kind, name) for kind in self.notes for name in claim[1:] if name)
+        return {key for key in keys if key}
+
+    def _key(self, kind: str, name: str) -> str | None:
         parts = name.split(".")
-        for length in range(len(parts), 0, -1):
-            note = self.notes[kind].get(".".join(parts[:length]))
-            if note is not None:
-                return note
-        return None
+        heads = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+        return next((head for head in heads if head in self.notes[kind]), None)
 
 
 def libraries() -> dict[str, Library]:
@@ -84,9 +90,16 @@ def _classes(shape: form.Shape) -> Iterator[str]:
 
 
 def due(library: Library, claim: Claim) -> bool:
-    """Whether a claim ought to hold: it has no note, and this Python has come to it."""
-    names = [name for name in claim[1:] if name]
-    if any(library.noted(kind, name) for kind in ("unverified", "until") for name in names):
-        return False
-    since = next((note for name in names if (note := library.noted("since", name))), "0")
-    return tuple(map(int, since.split("."))) <= sys.version_info[:2]
+    """Whether a claim ought to hold: no note says otherwise. For the standard library, `until` and `since` are
+    Python versions and are compared with this one."""
+    for name in filter(None, claim[1:]):
+        until, since = library.noted("until", name), library.noted("since", name)
+        if library.noted("unverified", name) or (until and (library.distribution or _reached(until))):
+            return False
+        if since and not _reached(since):
+            return False
+    return True
+
+
+def _reached(version: str) -> bool:
+    return tuple(map(int, version.split("."))) <= sys.version_info[:2]

@@ -46,6 +46,8 @@ def _module(name: str) -> ModuleType:
 
 
 def _attribute(owner: object, name: str) -> object:
+    if isinstance(owner, type) and name.startswith("__") and not _declared(owner, name):
+        raise LookupError(f"{owner.__name__!r} has no {name!r} of its own")  # getattr would find type's
     try:
         return getattr(owner, name)
     except Exception:  # descriptors raise what they like
