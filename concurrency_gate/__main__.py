@@ -18,4 +18,8 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    # `python -m` puts the working directory first on the path. The checked code lies there, and a click.py or
+    # json.py among it must not run.
+    if not sys.flags.safe_path:
+        del sys.path[0]
     main()

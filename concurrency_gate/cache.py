@@ -18,7 +18,6 @@ from concurrency_gate import __version__
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import BinaryIO
 
     from concurrency_gate.config import Config
 
@@ -69,6 +68,15 @@ def write(path: str, *chunks: bytes) -> bool:
     return True
 
 
+def read(path: str) -> bytes:
+    """What `write` wrote; nothing where that is not to be had, or is more than any cache of ours."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(2 * _MOST_BYTES)
+    except OSError:
+        return b""
+
+
 def witness(folder: str) -> str:
     """Something about the cache in `folder` that no copy of it shares; "" where it cannot be trusted at all.
 
@@ -76,8 +84,6 @@ def witness(folder: str) -> str:
     foretell the inode and the change time that its .gitignore file will get when it is checked out.
     """
     try:
-        if os.path.islink(folder):
-            return ""
         status = os.lstat(os.path.join(folder, ".gitignore"))
     except OSError:
         return ""
@@ -143,7 +149,7 @@ class Store:
 
 
 class Pack:
-    """Values by key in one file: its index is read at once, each value when it is asked for.
+    """Values by key in one file, which is read at once; each value is parsed when it is asked for.
 
     What was used least recently goes first when the file would grow beyond 64 MiB.
     """
@@ -154,15 +160,12 @@ class Pack:
         self._fresh: dict[str, bytes] = {}
         self._places: dict[str, tuple[int, int]] = {}
         self._used: dict[str, None] = {}
-        self._file: BinaryIO | None = None
-        try:
-            self._file = open(path, "rb")  # noqa: SIM115 - kept open, values are read on demand
-            header = unseal(self._file.readline())
-            self._start = self._file.tell()
-        except OSError:
-            header = None
-        if isinstance(header, dict):
-            self._places = {key: (place[0], place[1]) for key, place in header.items() if _is_place(place)}
+        self._content = read(path)
+        header, newline, _ = self._content.partition(b"\n")
+        self._start = len(header) + 1
+        index = unseal(header + newline)
+        if isinstance(index, dict):
+            self._places = {key: (place[0], place[1]) for key, place in index.items() if _is_place(place)}
 
     def get(self, key: str) -> object | None:
         """The value; None if there is none, or none that is intact."""
@@ -184,13 +187,10 @@ class Pack:
         if key in self._fresh:
             return self._fresh[key]
         place = self._places.get(key)
-        if place is None or self._file is None:
+        if place is None:
             return None
-        try:
-            self._file.seek(self._start + place[0])
-            return self._file.read(place[1])
-        except OSError:
-            return None
+        begin = self._start + place[0]
+        return self._content[begin : begin + place[1]]
 
     def save(self) -> None:
         """Write the file anew; called by `Store.save`."""
@@ -216,7 +216,7 @@ def _is_place(value: object) -> bool:
     return (
         isinstance(value, list)
         and len(value) == 2
-        and all(isinstance(number, int) and 0 <= number < 2**40 for number in value)
+        and all(isinstance(number, int) and number >= 0 for number in value)
     )
 
 
@@ -228,12 +228,13 @@ def open_store(config: Config, folder: str | None = None) -> Store | None:
     can be none.
     """
     own = os.path.join(config.root, FOLDER)
-    if not make_folder(folder or own):
+    if folder:
+        return Store(folder, fingerprint(config)) if make_folder(folder) else None
+    # A link could come with a commit, and lead anywhere.
+    if os.path.islink(own) or not make_folder(own):
         return None
-    mark = "" if folder else witness(own)
-    if not folder and not mark:
-        return None
-    return Store(folder or own, fingerprint(config, mark))
+    mark = witness(own)
+    return Store(own, fingerprint(config, mark)) if mark else None
 
 
 def fingerprint(config: Config, mark: str = "") -> str:
@@ -246,7 +247,7 @@ def fingerprint(config: Config, mark: str = "") -> str:
     settings = {f.name: getattr(config, f.name) for f in fields(config) if f.name not in own}
     # The catalogue is a read-only view, which JSON takes for a stranger.
     parts = [mark, __version__, sys.version, json.dumps(settings, sort_keys=True, default=dict)]
-    contents = [os.path.basename(path) + digest(_content(path)) for path in gate_files(config)]
+    contents = [os.path.basename(path) + digest(read(path)) for path in gate_files(config)]
     return digest("\0".join([*parts, *contents]).encode("utf-8", "surrogatepass"))
 
 
@@ -273,11 +274,3 @@ def gate_files(config: Config) -> list[str]:
 def _below(folder: str) -> Iterator[str]:
     for parent, _, names in os.walk(folder):
         yield from (os.path.join(parent, name) for name in names if name.endswith((".py", ".toml")))
-
-
-def _content(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError:
-        return b""

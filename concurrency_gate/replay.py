@@ -147,14 +147,15 @@ class Outcome:
 
 def _load(folder: str, argv: Sequence[str]) -> Outcome | None:
     name = _name(folder, argv)
-    try:
-        with open(os.path.join(folder, _FOLDER, name), "rb") as file:
-            sealed = cache.unseal(file.read())
-    except OSError:
+    match cache.unseal(cache.read(os.path.join(folder, _FOLDER, name))):
+        # The name is sealed too: a record that was moved to another command line's place says nothing about it.
+        case [str(sealed_name), value] if sealed_name == name:
+            run = Outcome.from_json(value)
+        case _:
+            return None
+    if run is not None and _named_folder(argv) is None and run.root != os.path.dirname(folder):
         return None
-    # The name is sealed too: a record that was moved to another command line's place says nothing about it.
-    is_ours = isinstance(sealed, list) and len(sealed) == 2 and sealed[0] == name
-    return Outcome.from_json(sealed[1]) if is_ours and isinstance(sealed, list) else None
+    return run
 
 
 def _folders(argv: Sequence[str]) -> Iterator[str]:
