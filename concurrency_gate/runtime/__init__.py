@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from .lease_sqlite import SQLiteLeases as SQLiteLeases
     from .ledger import PoolStats as PoolStats
     from .observe import instrument as instrument
+    from .processes import ProcessPool as ProcessPool
     from .retry import Retry as Retry
     from .tasks import AsyncPool as AsyncPool
     from .threads import ThreadPool as ThreadPool
@@ -70,6 +71,7 @@ _NAMES = {
     "lease_sqlite": "SQLiteLeases",
     "ledger": "PoolStats",
     "observe": "instrument",
+    "processes": "ProcessPool",
     "retry": "Retry",
     "tasks": "AsyncPool",
     "threads": "ThreadPool",

@@ -24,8 +24,6 @@ T = TypeVar("T")
 A = TypeVar("A")
 Ts = TypeVarTuple("Ts")
 
-IDLE = 10.0
-"""Seconds after which a worker without work leaves; the next job starts another."""
 JOIN = 1.0
 """Seconds for a worker without work to end at the stop: it has only to return."""
 
@@ -43,11 +41,13 @@ class ThreadPool(Pool):
 
     kind = "thread"
     stuck_after = 0.0
+    idle = 10.0
+    """Seconds after which a worker without work leaves; the next job starts another."""
 
     def _reset(self) -> None:
         super()._reset()
-        self._workers: set[_Worker] = set()
-        self._resting: list[_Worker] = []  # the last to rest is the first to work: its caches are warm
+        self._workers: set[Worker] = set()
+        self._resting: list[Worker] = []  # the last to rest is the first to work: its caches are warm
         self._handover: deque[AnyHandle] = deque()  # for workers that are about to rest
         self._retired = False
 
@@ -185,10 +185,10 @@ class ThreadPool(Pool):
             if following is not None:
                 self._launch(following)
 
-    def _hire(self) -> _Worker:
-        return _Worker(self)
+    def _hire(self) -> Worker:
+        return Worker(self)
 
-    def _rest(self, worker: _Worker) -> AnyHandle | None:
+    def _rest(self, worker: Worker) -> AnyHandle | None:
         """Wait for a job; None if the worker is to leave."""
         with self.lock:
             worker.handle = None
@@ -199,7 +199,7 @@ class ThreadPool(Pool):
                 self._workers.discard(worker)
                 return None
             self._resting.append(worker)
-        if not worker.wake.acquire(timeout=IDLE):
+        if not worker.wake.acquire(timeout=self.idle):
             with self.lock:
                 if worker in self._resting:
                     self._resting.remove(worker)
@@ -213,7 +213,7 @@ class ThreadPool(Pool):
         return "".join(traceback.format_stack(frame)) if frame else "(its thread has ended)"
 
 
-class _Worker:
+class Worker:
     """One thread of a pool. `handle` is guarded by the pool's lock."""
 
     def __init__(self, pool: ThreadPool) -> None:
@@ -246,17 +246,18 @@ class _Worker:
         handle._runner = self
         if handle._ending is not None or handle._overran:  # told to end before it began
             return None, JobCancelled(f"job {handle.name!r} did not start")
-        try:
-            return Context().run(self.work, handle), None
-        except BaseException as error:  # whatever a job raises ends the job, never the worker
-            return None, error
-
-    def work(self, handle: AnyHandle) -> Any:
-        """Do the job, in a context of its own."""
-        return inside(handle)
+        return attempt(inside, handle)
 
     def leave(self) -> None:
         """Called in the thread when it ends."""
+
+
+def attempt(work: Callable[..., Any], *args: Any) -> tuple[Any, BaseException | None]:
+    """Do `work` in a context of its own. Whatever it raises ends the job, never the worker."""
+    try:
+        return Context().run(work, *args), None
+    except BaseException as error:
+        return None, error
 
 
 def inside(handle: AnyHandle) -> Any:

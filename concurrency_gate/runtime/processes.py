@@ -1,0 +1,182 @@
+"""`ProcessPool`: functions that burn the processor, or that must be ended for certain."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import multiprocessing
+import pickle
+import threading
+import time
+from typing import Any
+
+from .errors import JobCancelled, WorkerLost
+from .job import _current
+from .observe import instrumented, instruments
+from .process_worker import READY, serve
+from .slots import AnyHandle
+from .threads import ThreadPool, Worker, attempt
+
+BOOT = 60.0
+"""Seconds that a new worker process may take until it is ready."""
+LEAVE = 5.0
+"""Seconds that a worker process without a job may take to end before it is killed."""
+
+# Neither copies the parent's threads and locks, as plain fork does; forkserver starts a worker faster.
+_START = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+
+
+class ProcessPool(ThreadPool):
+    """As `ThreadPool`, with a process for each worker: a job that overruns or is cancelled is ended with its
+    process, and another takes its place.
+
+    Functions, arguments and results are pickled, so functions must stand at the top of a module. The timeout
+    runs from when the process is ready. `current_job()` works in the job; context variables do not cross. A
+    process that dies under its job fails it with `WorkerLost`. The processes are daemons and end with their
+    parent, also when that is killed.
+    """
+
+    kind = "process"
+    stuck_after = 5.0
+    idle = 60.0
+
+    def _grant(self, handle: AnyHandle, now: float) -> None:  # noqa: ARG002 - it gets none yet
+        self._running[handle] = None  # its deadline comes with `ready`
+
+    def ready(self, handle: AnyHandle) -> None:
+        """The process is there: the job's timeout runs from here."""
+        with self.lock:
+            super()._grant(handle, time.monotonic())
+
+    def _hire(self) -> Worker:
+        return _ProcessWorker(self)
+
+    def _interrupt(self, runner: _Errand | None) -> None:
+        if runner is not None:
+            runner.kill()
+
+    def _where(self, handle: AnyHandle) -> str:
+        return f"(in process {getattr(handle._runner, 'pid', None)})"
+
+
+class _ProcessWorker(Worker):
+    """One thread that gives jobs to one process, in turn."""
+
+    pool: ProcessPool
+
+    def __init__(self, pool: ProcessPool) -> None:
+        super().__init__(pool)
+        self._child: _Child | None = None
+
+    def _perform(self, handle: AnyHandle) -> tuple[Any, BaseException | None]:
+        try:
+            # Pickled before a process is troubled with it: what cannot be pickled fails here.
+            work = pickle.dumps((handle._call, handle._args))
+            if self._child is None or not self._child.alive():
+                self.leave()
+                self._child = _Child(f"{self.pool.name} process")
+        except BaseException as error:
+            return None, error
+        errand = handle._runner = _Errand(self._child)
+        self.pool.ready(handle)
+        if handle._ending is not None or handle._overran:
+            errand.over()
+            return None, JobCancelled(f"job {handle.name!r} did not start")
+        return attempt(self._inside, handle, errand, work)
+
+    def _inside(self, handle: AnyHandle, errand: _Errand, work: bytes) -> Any:
+        _current.set(handle)
+        with instrumented(handle.job) if instruments() else contextlib.nullcontext():
+            try:
+                return errand.run(handle, work)
+            finally:
+                errand.over()
+
+    def leave(self) -> None:
+        child, self._child = self._child, None
+        if child is not None:
+            child.end()
+
+
+class _Errand:
+    """One job in one process. Kills the process only while it is this job that runs there."""
+
+    def __init__(self, child: _Child) -> None:
+        self._child = child
+        self._lock = threading.Lock()
+        self._over = False
+        self.pid = child.process.pid
+
+    def run(self, handle: AnyHandle, work: bytes) -> Any:
+        job, child = handle.job, self._child
+        serial = next(child.serials)
+        settings = (serial, job.name, job.key, job.attempt, job.remaining())
+        withdraw = job.on_stop(lambda: child.tell(serial, str(job.reason), job.remaining()))
+        try:
+            child.jobs.send_bytes(pickle.dumps((settings, work)))
+            answer = child.jobs.recv_bytes()
+        except (EOFError, OSError) as error:
+            raise WorkerLost(f"the process of job {job.name!r} has ended: {child.how_it_ended()}") from error
+        finally:
+            withdraw()
+        value, failure = pickle.loads(answer)
+        if failure is not None:
+            raise failure
+        return value
+
+    def over(self) -> None:
+        with self._lock:
+            self._over = True
+
+    def kill(self) -> None:
+        with self._lock:
+            if not self._over:
+                self._child.process.kill()
+
+
+class _Child:
+    """A worker process and the two pipes to it: one for jobs, one to tell a running job to stop."""
+
+    def __init__(self, name: str) -> None:
+        context: Any = multiprocessing.get_context(_START)
+        self.serials = itertools.count(1)
+        self.jobs, jobs = context.Pipe()
+        self._control, control = context.Pipe()
+        self.process = context.Process(target=serve, args=(jobs, control), name=name, daemon=True)
+        try:
+            self.process.start()
+        finally:
+            jobs.close()
+            control.close()
+        if not self.jobs.poll(BOOT) or not self._is_ready():
+            self.process.kill()
+            self.end()
+            raise WorkerLost(f"a process of {name!r} did not start: {self.how_it_ended()}")
+
+    def _is_ready(self) -> bool:
+        try:
+            return bool(self.jobs.recv_bytes() == READY)
+        except (EOFError, OSError):
+            return False
+
+    def alive(self) -> bool:
+        return bool(self.process.is_alive())
+
+    def tell(self, serial: int, reason: str, grace: float) -> None:
+        """Tell the job with that number to stop. Any thread."""
+        with contextlib.suppress(OSError):
+            self._control.send((serial, reason, grace))
+
+    def how_it_ended(self) -> str:
+        self.process.join(LEAVE)
+        return f"exit code {self.process.exitcode}"
+
+    def end(self) -> None:
+        """Let the process go, and wait until it has."""
+        self.jobs.close()
+        self._control.close()
+        self.process.join(LEAVE)
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join(LEAVE)
+        self.process.close()
