@@ -148,7 +148,7 @@ class Outcome:
 def _load(folder: str, argv: Sequence[str]) -> Outcome | None:
     name = _name(folder, argv)
     match cache.unseal(cache.read(os.path.join(folder, _FOLDER, name))):
-        # The name is sealed too: a record that was moved to another command line's place says nothing about it.
+        # The name is sealed too: a record that was moved to the place of another command line says nothing.
         case [str(sealed_name), value] if sealed_name == name:
             run = Outcome.from_json(value)
         case _:

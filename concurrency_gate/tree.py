@@ -56,8 +56,9 @@ def start_listing(root: str) -> Callable[[], bytes]:
 
     def wait() -> bytes:
         listing = git.communicate()[0]
-        # Nothing listed: no work tree, or a folder that a repository further up ignores as a whole.
-        return listing if listing and git.returncode == 0 else _walk(root)
+        # Git may list nothing because a repository further up ignores the whole project: then it has no say.
+        has_a_say = listing or os.path.exists(os.path.join(root, ".git"))
+        return listing if git.returncode == 0 and has_a_say else _walk(root)
 
     return wait
 

@@ -70,6 +70,12 @@ def test_listing_with_git(project: Project) -> None:
     assert listed(project) == sorted([*SOURCES, "src/forced.gen.py"])
 
 
+def test_a_repository_of_ignored_files_has_none(project: Project) -> None:
+    project.write({".gitignore": "*.py\n", "a.py": ""}).git("init")
+    with pytest.raises(PathError, match="no Python file there that git does not ignore"):
+        discover(project)
+
+
 @pytest.mark.parametrize("where", ["", "my env/"])
 def test_environment_whose_mark_is_ignored(project: Project, where: str) -> None:
     project.write({f"{where}pyvenv.cfg": "", f"{where}lib/python3.12/site-packages/x.py": "", "a.py": ""})
