@@ -107,15 +107,17 @@ def packaged() -> list[Path]:
 
 
 def _guard(known: Catalogue, additions: Mapping[str, object]) -> None:
-    """Additions add: a `local` or an `alias` for a name that spawns would be an exclusion in disguise."""
+    """Additions add: to call a name that spawns `local`, or to lead it elsewhere by an alias or another type,
+    would be an exclusion in disguise."""
     scratch = form.empty()
     form.add(scratch, PROJECT, additions, "catalogue")
-    local = [name for name, rows in scratch["effects"].items() if any(row[0] == "local" for row in rows)]
-    for key, names in (("local", local), ("alias", scratch["alias"])):
-        for name in names:
-            spawns = any(entry.kind in SPAWNS for entry in known.effects(name))
-            if spawns or (key == "alias" and name in known.modules):
-                raise CatalogueError(f"catalogue.{key}: '{name}' is the catalogue's own; remove it here")
+    for name, rows in scratch["effects"].items():
+        if any(row[0] == "local" for row in rows) and any(e.kind in SPAWNS for e in known.effects(name)):
+            raise CatalogueError(f"catalogue.local: '{name}' starts work of its own; remove it here")
+    for key in ("alias", *form.TYPES):
+        for name in scratch[key]:
+            if name in known.data[key] or name in known.modules or known.effects(name):
+                raise CatalogueError(f"catalogue.{key}: '{name}' is known already; remove it here")
 
 
 class Catalogue:
@@ -140,20 +142,27 @@ class Catalogue:
     def _spell(self, name: str) -> str:
         if name.partition(".")[0] not in self.roots:
             return name
-        alias, attributes = self.data["alias"], self.data["attributes"]
         for _ in range(8):  # an alias of an attribute of an alias; a circle ends here
-            head, tail = name, ""
-            while head:
-                target = alias.get(head)
-                if target is None and tail and head in attributes:
-                    target = form.shape(attributes[head]).name
-                if target is not None and target != head and target != "self":
-                    break
-                head, dot, last = head.rpartition(".")
-                tail = f".{last}{tail}" if dot else ""
-            else:
-                return name
-            name = target + tail
+            rewritten = self._rewrite(name)
+            if rewritten == name:
+                break
+            name = rewritten
+        return name
+
+    def _rewrite(self, name: str) -> str:
+        """The name with its longest part that has another spelling replaced."""
+        alias, attributes = self.data["alias"], self.data["attributes"]
+        head, tail = name, ""
+        while head:
+            if head in alias:
+                return f"{alias[head]}{tail}"
+            owner, _, last = head.rpartition(".")
+            if tail:
+                shape = attributes.get(head) or attributes.get(f"{owner}.*")
+                if shape is not None:
+                    given = form.shape(shape).name
+                    return f"{owner if given == 'self' else given}{tail}"
+            head, tail = owner, f".{last}{tail}"
         return name
 
     @cached_property

@@ -26,7 +26,7 @@ class Library:
     notes: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
 
     def noted(self, kind: str, name: str) -> str | None:
-        """The note of a kind (`unverified`, `until`, `since`) on a name or on what holds it; None without one."""
+        """The note of a kind (`unverified`, `until`, `since`) on a name or on what holds it, or None."""
         key = self._key(kind, name)
         return self.notes[kind][key] if key else None
 
@@ -90,8 +90,8 @@ def _classes(shape: form.Shape) -> Iterator[str]:
 
 
 def due(library: Library, claim: Claim) -> bool:
-    """Whether a claim ought to hold: no note says otherwise. For the standard library, `until` and `since` are
-    Python versions and are compared with this one."""
+    """Whether a claim ought to hold: no note says otherwise. For the standard library, `until` and `since`
+    are Python versions and are compared with this one."""
     for name in filter(None, claim[1:]):
         until, since = library.noted("until", name), library.noted("since", name)
         if library.noted("unverified", name) or (until and (library.distribution or _reached(until))):

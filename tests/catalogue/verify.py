@@ -24,8 +24,8 @@ Claim = list[Any]
 
 @cache
 def resolve(name: str) -> object:
-    """The object behind a dotted name. Raises LookupError. A wildcard stands for its owner, `f()` for `f`, and an
-    attribute that only instances have for True."""
+    """The object behind a dotted name. Raises LookupError. A wildcard stands for its owner, `f()` for `f`; an
+    attribute that only instances have is True."""
     parts = name.removesuffix(".*").replace("()", "").split(".")
     found: object = _module(parts[0])
     for index, part in enumerate(parts[1:], 2):
@@ -63,17 +63,21 @@ def _declared(cls: type, name: str) -> bool:
 @cache
 def _assigned(cls: type) -> frozenset[str]:
     """The attributes that the methods of a class set on `self`."""
-    found = set()
-    for method in (value for base in cls.__mro__ for value in vars(base).values() if inspect.isfunction(value)):
+    found: set[str] = set()
+    for method in (
+        value for base in cls.__mro__ for value in vars(base).values() if inspect.isfunction(value)
+    ):
         try:
             tree = ast.parse(textwrap.dedent(inspect.getsource(method)))
         except (OSError, SyntaxError):
             continue
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                if isinstance(node.value, ast.Name) and node.value.id == "self":
-                    found.add(node.attr)
+        stores = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute))
+        found.update(node.attr for node in stores if isinstance(node.ctx, ast.Store) and _is_self(node.value))
     return frozenset(found)
+
+
+def _is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"
 
 
 def fault(check: str, name: str, target: str | None) -> str | None:
@@ -83,7 +87,9 @@ def fault(check: str, name: str, target: str | None) -> str | None:
         right = resolve(target) if target else None
     except LookupError as error:
         return str(error)
-    if check == "derives" and not (isinstance(left, type) and isinstance(right, type) and issubclass(left, right)):
+    if check == "derives" and not (
+        isinstance(left, type) and isinstance(right, type) and issubclass(left, right)
+    ):
         return f"{name} does not derive from {target}"
     if check == "same" and not isinstance(left, ModuleType) and left is not right and left != right:
         return f"{name} is not {target}"
@@ -102,10 +108,8 @@ def faults(claims: Iterable[Claim]) -> list[tuple[str, str]]:
 
 def _prepare() -> None:
     """Django and what builds on it read settings when they are imported."""
-    import django
-    from django.conf import settings
-
-    settings.configure(
+    django, conf = importlib.import_module("django"), importlib.import_module("django.conf")
+    conf.settings.configure(
         SECRET_KEY="x",
         INSTALLED_APPS=[f"django.contrib.{app}" for app in ("contenttypes", "auth", "admin", "messages")],
         DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
