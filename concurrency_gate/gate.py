@@ -1,4 +1,4 @@
-"""check(paths, config) -> Report: the one way in, for the command line, flake8 and tests."""
+"""check(paths, config) -> Report: the one way in, for the command line, flake8, `prove` and tests."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from concurrency_gate.cache import Store
-from concurrency_gate.config import Config
-from concurrency_gate.report.explanation import Explained
-from concurrency_gate.rule import Finding, Report, Summary
-from concurrency_gate.sources import Sources, Unreadable, decode, discover, read
+from concurrency_gate.config import Config, ConfigError
+from concurrency_gate.rule import Report, Rule
+from concurrency_gate.run import Run
+from concurrency_gate.sources import Sources, discover
 
 Progress = Callable[[int, int], None]
 """Told how many files are done, of how many."""
@@ -38,27 +38,33 @@ def judge(
     overrides: Mapping[str, bytes] | None = None,
     store: Store | None = None,
 ) -> Report:
-    """Judge the selected files of a project that is already listed."""
-    del config, jobs, store
-    counts = dict.fromkeys(("application", "infra", "test", "excluded"), 0)
-    findings = []
-    for done, source in enumerate(sources.selected, start=1):
-        counts[source.role] += 1
-        path = sources.root / source.path
-        try:
-            if source.role in ("application", "infra"):
-                decode((overrides or {}).get(str(path)) or read(path))
-        except Unreadable as error:
-            message = f"the file {error.reason}"
-            instead = "mend the file, or exclude it"
-            findings.append(Finding(source.path, 1, 1, 1, 1, "CG902", "unreadable-file", message, instead))
-        if progress:
-            progress(done, len(sources.selected))
-    summary = Summary(counts["application"], counts["infra"], counts["excluded"], counts["test"])
-    return Report(tuple(sorted(findings)), (), summary)
+    """Judge the selected files of a project that is already listed. `overrides` is text to use instead of that on disk,
+    by absolute path. The outcome is the same for any number of jobs, with and without a store."""
+    run = Run(sources, config, selected_rules(config), overrides or {}, store)
+    return run.report(progress)
 
 
-def rules(config: Config) -> Sequence[Explained]:
-    """The rules of the configured packs."""
-    config.packs()
-    return ()
+def rules(config: Config) -> list[type[Rule]]:
+    """The rules of the configured packs. Raises ConfigError for a pack that offers none, and for a code that two rules
+    claim."""
+    found: dict[str, type[Rule]] = {}
+    for pack in config.packs():
+        offered = getattr(pack, "RULES", None)
+        if not isinstance(offered, (tuple, list)):
+            raise config.mistake("rule_packs", f'"{pack.__name__}" offers no rules; give it a tuple named RULES')
+        for rule in offered:
+            if not (isinstance(rule, type) and issubclass(rule, Rule)):
+                raise config.mistake("rule_packs", f'"{pack.__name__}": {rule!r} is no subclass of Rule')
+            if found.setdefault(rule.code, rule) is not rule:
+                raise config.mistake("rule_packs", f'"{pack.__name__}" claims {rule.code}, which is another rule\'s')
+    return list(found.values())
+
+
+def selected_rules(config: Config) -> list[type[Rule]]:
+    """The rules that the configuration selects."""
+    known = rules(config)
+    codes = config.codes(rule.code for rule in known)
+    return [rule for rule in known if rule.code in codes]
+
+
+__all__ = ["ConfigError", "Progress", "check", "judge", "rules", "selected_rules"]

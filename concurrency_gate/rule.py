@@ -1,13 +1,17 @@
 """What a rule is, and what it finds.
 
-Rules are LibCST visitors, yet this module imports no LibCST at run time: a run in which nothing
-changed asks rules only for their codes, and must not pay for a parser that it does not use.
+A rule visits LibCST nodes, yet this module imports no LibCST at run time: most runs ask rules only for their codes and
+their examples, and must not pay for a parser that they do not use.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from .inspection import Inspection, Outcome
 
 Example = str | Mapping[str, str]
 """A red or green example: the text of one module, or several as {path: text}."""
@@ -70,3 +74,55 @@ class Report:
     summary: Summary = field(default_factory=Summary)
     unresolved: tuple[Step, ...] = ()
     """The calls that `summary.unresolved` counts, each with its place and what was called."""
+
+
+class Rule:
+    """What every rule says of itself. A rule is one class; its examples stand beside it and run as tests."""
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    why: ClassVar[str]
+    instead: ClassVar[str]
+    red: ClassVar[Sequence[Example]] = ()
+    green: ClassVar[Sequence[Example]] = ()
+    plant: ClassVar[str] = ""
+    """A module with a violation in its last statement, which `prove` plants; empty where the rule is about the run."""
+
+
+class ModuleRule(Rule):
+    """A rule about what stands in a file: a LibCST visitor over the statements that could hold a finding.
+
+    Define `visit_Call`, `visit_Name` and so on, as for a `libcst.CSTVisitor`; ask `self.file` what a node means, and
+    `self.report` what is wrong. A rule is made anew for each file."""
+
+    kinds: ClassVar[frozenset[str]] = frozenset()
+    """Kinds of the catalogue. A statement is visited only if facts found a use, or a reach, of one of these in it."""
+
+    exempt_in_infra: ClassVar[bool] = False
+    """Whether an infra path may do what the rule forbids everybody else."""
+
+    def __init__(self, file: Inspection) -> None:
+        self.file = file
+
+    def report(
+        self, node: object, message: str, instead: str = "", chain: Iterable[Step] = ()
+    ) -> None:
+        """A finding at a LibCST node of the statement that is being visited."""
+        self.file.add(self, node, message, instead or self.instead, tuple(chain))
+
+
+class ReviewRule(Rule):
+    """A rule about a file and what the others found in it."""
+
+    def review(self, file: Inspection, findings: Sequence[Finding]) -> Iterator[Finding]:
+        """What this rule has to add. `findings` are those of the module rules in this file, sorted."""
+        raise NotImplementedError
+
+
+class RunRule(Rule):
+    """A rule about a run as a whole; asked once, at the end."""
+
+    def conclude(self, outcome: Outcome) -> Iterator[Finding]:
+        """What this rule finds in what the run came to."""
+        raise NotImplementedError

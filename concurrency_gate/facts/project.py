@@ -176,6 +176,9 @@ class Project:
             self._modules[path] = self._parse(path)
         return self._modules[path]
 
+    def is_parsed(self, path: str) -> bool:
+        return path in self._modules
+
     def _parse(self, path: str) -> Module | None:
         try:
             tree = parse(self.text(path))

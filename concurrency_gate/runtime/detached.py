@@ -5,18 +5,20 @@ shutdown.
 from __future__ import annotations
 
 import atexit
-import inspect
 import time
 import types
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar, overload
 
 from .bounds import seconds
+from .errors import RuntimeLibraryError
 from .handle import Handle, name_of
-from .homeloop import end_own_loop, home
+from .homeloop import end_own_loop
 from .observe import WARNING, record
+from .pool import Pool
 from .tasks import AsyncPool, given
 from .threads import ThreadPool
+from .ticker import is_async
 from .wakeup import drive
 
 T = TypeVar("T")
@@ -57,17 +59,15 @@ def detach(work: Any, *args: Any, name: str | None = None, timeout: float = TIME
     if type(work) is types.CoroutineType:
         if args:
             raise TypeError("args must be empty when work is a coroutine: it has its arguments already")
-        handle = detached.tasks._admit(
-            given, (work,), None, name or work.__qualname__, False, timeout, home()
-        )
-        if handle is None:
+        try:
+            return detached.tasks.hand_over(given, (work,), name or work.__qualname__, timeout)
+        except RuntimeLibraryError:
             work.close()
-            detached.tasks._refuse()
-        return handle
+            raise
     if not callable(work):
         raise TypeError(f"work must be a coroutine, a coroutine function or a function, not {work!r}")
-    pool, loop = (detached.tasks, home()) if inspect.iscoroutinefunction(work) else (detached.threads, None)
-    return pool._admit(work, args, None, name or name_of(work), False, timeout, loop) or pool._refuse()
+    pool: Pool = detached.tasks if is_async(work) else detached.threads
+    return pool.hand_over(work, args, name or name_of(work), timeout)
 
 
 class Detached:

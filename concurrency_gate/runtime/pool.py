@@ -102,6 +102,28 @@ class Pool(Slots):
             self._launch(handle)
         return handle
 
+    def _loop_for_job(self) -> asyncio.AbstractEventLoop | None:
+        """The event loop of a job that is submitted here."""
+        return None
+
+    def hand_over(
+        self, call: Callable[..., Any], args: tuple[Any, ...], name: str, timeout: float, key: str | None = None
+    ) -> AnyHandle:
+        """As `submit`, for a job without a caller and with a timeout of its own."""
+        loop = self._loop_for_job()
+        return self._admit(call, args, key, name, False, timeout, loop) or self._refuse()
+
+    def handing_over(
+        self, call: Callable[..., Any], args: tuple[Any, ...], *, key: str | None, wait: float
+    ) -> Steps[AnyHandle]:
+        """The steps of submitting a job without a caller, waiting up to `wait` seconds for room."""
+        return self._admitting(wait, call, args, key, None, False, 0.0, self._loop_for_job())
+
+    @property
+    def room(self) -> int:
+        """How many jobs would be let in now; 0 when closed."""
+        return 0 if self._closed else max(0, self._capacity - self._size)
+
     def _refuse(self) -> NoReturn:
         with self.lock:
             self._ledger.refused += 1
@@ -122,7 +144,7 @@ class Pool(Slots):
                 left = until - time.monotonic()
                 if left <= 0.0:
                     self._refuse()
-                yield self._on_room, left
+                yield self.on_room, left
         except BaseException:
             self._signal_room()  # this caller may have been the one that was told of room
             raise
@@ -132,7 +154,8 @@ class Pool(Slots):
             signals = self._signals()
         send(signals)
 
-    def _on_room(self, callback: Callable[[], object]) -> Withdraw:
+    def on_room(self, callback: Callable[[], object]) -> Withdraw:
+        """Call `callback()` once when a job would be let in or the pool is closed; at once if that is so."""
         with self.lock:
             full = self._size >= self._capacity and not self._closed
             if full:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import itertools
 import multiprocessing
 import pickle
 import threading
 import time
+import weakref
 from typing import Any
 
 from .errors import JobCancelled, WorkerLost
@@ -70,8 +72,7 @@ class _ProcessWorker(Worker):
 
     def _perform(self, handle: AnyHandle) -> tuple[Any, BaseException | None]:
         try:
-            # Pickled before a process is troubled with it: what cannot be pickled fails here.
-            work = pickle.dumps((handle._call, handle._args))
+            work = pickled(handle)
             if self._child is None or not self._child.alive():
                 self.leave()
                 self._child = _Child(f"{self.pool.name} process")
@@ -96,6 +97,19 @@ class _ProcessWorker(Worker):
         child, self._child = self._child, None
         if child is not None:
             child.end()
+
+
+def pickled(handle: AnyHandle) -> bytes:
+    """The function and its arguments, for a process."""
+    try:
+        return pickle.dumps((handle._call, handle._args))
+    except (
+        Exception
+    ) as error:  # pickle raises whatever the objects' own methods raise, and three types itself
+        raise TypeError(
+            f"job {handle.name!r} cannot go to a process: its function must stand at the top of a module, "
+            f"and its arguments must pickle ({error})"
+        ) from error
 
 
 class _Errand:
@@ -134,6 +148,16 @@ class _Errand:
                 self._child.process.kill()
 
 
+_alive: weakref.WeakSet[_Child] = weakref.WeakSet()
+
+
+@atexit.register
+def _end_all() -> None:
+    """Before multiprocessing's own handler, which asks by SIGTERM and waits without limit."""
+    for child in list(_alive):
+        child.process.kill()
+
+
 class _Child:
     """A worker process and the two pipes to it: one for jobs, one to tell a running job to stop."""
 
@@ -148,6 +172,7 @@ class _Child:
         finally:
             jobs.close()
             control.close()
+        _alive.add(self)
         if not self.jobs.poll(BOOT) or not self._is_ready():
             self.process.kill()
             self.end()
@@ -175,6 +200,7 @@ class _Child:
         """Let the process go, and wait until it has."""
         self.jobs.close()
         self._control.close()
+        _alive.discard(self)
         self.process.join(LEAVE)
         if self.process.is_alive():
             self.process.kill()

@@ -124,8 +124,7 @@ class AsyncPool(Pool):
         else:
             await self.stop(self.timeout)
 
-    # -- the tasks
-    # ----------------------------------------------------------------------------------------------
+    # The tasks.
 
     def _launch(self, handle: AnyHandle) -> None:
         loop = handle._loop

@@ -44,6 +44,10 @@ class ThreadPool(Pool):
     idle = 10.0
     """Seconds after which a worker without work leaves; the next job starts another."""
 
+    def __init__(self, name: str, *, lease: KeyLease | None = None, **settings: Unpack[PoolSettings]) -> None:
+        super().__init__(name, **settings)
+        self.lease = lease
+
     def _reset(self) -> None:
         super()._reset()
         self._workers: set[Worker] = set()
@@ -113,8 +117,7 @@ class ThreadPool(Pool):
             for handle in flying:
                 handle.cancel("the map was given up")
 
-    # -- the end
-    # ----------------------------------------------------------------------------------------------
+    # The end.
 
     def drain(self, timeout: float | None = None) -> bool:
         """Close, then block until every job has ended but stuck ones; False if `timeout` seconds were too
@@ -159,8 +162,7 @@ class ThreadPool(Pool):
             worker.join()
         super().retire()
 
-    # -- the workers
-    # --------------------------------------------------------------------------------------------
+    # The workers.
 
     def _launch(self, handle: AnyHandle) -> None:
         with self.lock:
