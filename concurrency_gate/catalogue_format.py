@@ -1,7 +1,7 @@
 """The written form of the catalogue: name patterns, conditions, types, and the checks on all of them.
 
 `add` reads one library's table into `Data`, the compiled form: plain dicts, lists and strings, so that a
-cache can hold it as JSON. The keys are described in rules/catalogue/README.md. Nothing here reads a file or blocks.
+cache can hold it as JSON. The keys are described in rules/catalogue/README.md. Nothing here reads a file.
 """
 
 from __future__ import annotations
