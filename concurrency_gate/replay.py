@@ -195,9 +195,11 @@ def _context(config: Config, paths: Sequence[str]) -> list[str]:
     """Every path besides the project's sources on whose content, presence or absence the outcome depends."""
     from concurrency_gate.config import candidates
 
-    looked_at = [str(path) for start in paths or (".",) for path in candidates(start)]
+    named = [os.path.abspath(path) for path in paths or (".",)]
+    folders = {path if os.path.isdir(path) else os.path.dirname(path) for path in named}
+    looked_at = [str(path) for folder in folders for path in candidates(folder)]
     given = [str(config.file)] if config.file else []
-    return sorted({*map(os.path.abspath, paths), *looked_at, *given, *cache.gate_files(config)})
+    return sorted({*named, *looked_at, *given, *cache.gate_files(config)})
 
 
 def _mark(path: str) -> Mark:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from concurrency_gate.report.progress import Progress
 from tests.shell.conftest import Project
 
 BAD = "x = '\xff'\n".encode("latin-1")
@@ -196,6 +198,60 @@ def test_a_rule_pack_that_does_not_import(project: Project) -> None:
     assert completed.stderr.startswith(
         'concurrency-gate: concurrency-gate.toml: rule-packs: "no_such_pack" does not'
     )
+
+
+JUDGES = {
+    "crash": "raise KeyError('x\\ny')",
+    "interrupt": "raise KeyboardInterrupt",
+    "exhausted": "raise MemoryError",
+    "catalogue": "raise catalogue_format.CatalogueError('catalogue.local: remove it')",
+    "failed rule": "return rule.Report(errors=(rule.Failure('a.py', 'CG101', 'boom'),))",
+}
+
+
+@pytest.mark.parametrize(
+    ("judge", "output"),
+    [
+        ("crash", "internal error: KeyError: 'x\\ny' (<string>, line 3)"),
+        ("interrupt", "interrupted"),
+        ("exhausted", "internal error: MemoryError"),
+        ("catalogue", "catalogue.local: remove it"),
+        ("failed rule", "internal error: CG101 in a.py: boom"),
+    ],
+)
+def test_what_goes_wrong_inside_is_no_traceback_and_no_finding(
+    project: Project, judge: str, output: str
+) -> None:
+    project.write({"a.py": ""}).age()
+    script = (
+        "import sys; from concurrency_gate import catalogue_format, cli, gate, replay, rule\n"
+        "def judge(*_, **__):\n"
+        f"    {JUDGES[judge]}\n"
+        "gate.judge = judge\n"
+        "sys.exit(replay.replay(['check']) or cli.run(['check']))\n"
+    )
+    for _ in range(2):  # neither is such a run replayed
+        completed = subprocess.run(
+            [sys.executable, "-c", script], cwd=project.root, capture_output=True, text=True, check=False
+        )
+        assert completed.returncode == 2
+        assert output in completed.stdout + completed.stderr
+        assert "Traceback" not in completed.stderr
+
+
+@pytest.mark.parametrize("on_terminal", [True, False])
+def test_progress_is_drawn_and_wiped_on_a_terminal_only(
+    monkeypatch: pytest.MonkeyPatch, on_terminal: bool
+) -> None:
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: on_terminal)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr("concurrency_gate.report.progress._PATIENCE", 0)
+    with Progress() as progress:
+        progress(0, 0)
+        progress(500, 2000)
+    drawn = f"\r[{'#' * 7:<30}] 500 of 2,000 files\r\x1b[K"
+    assert terminal.getvalue() == (drawn if on_terminal else "")
 
 
 def test_the_checked_code_is_neither_imported_nor_run(project: Project, tmp_path: Path) -> None:
