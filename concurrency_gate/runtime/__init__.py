@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .budget import ConnectionBudget as ConnectionBudget
     from .channel import Channel as Channel
     from .channel import ChannelClosed as ChannelClosed
     from .channel import Fanout as Fanout
@@ -49,8 +50,13 @@ if TYPE_CHECKING:
     from .lease_sqlite import SQLiteLeases as SQLiteLeases
     from .ledger import PoolStats as PoolStats
     from .observe import instrument as instrument
+    from .periodic import Periodic as Periodic
     from .processes import ProcessPool as ProcessPool
+    from .queues import Queue as Queue
+    from .relay import Relay as Relay
     from .retry import Retry as Retry
+    from .service import Runtime as Runtime
+    from .stats import RuntimeStats as RuntimeStats
     from .tasks import AsyncPool as AsyncPool
     from .threads import ThreadPool as ThreadPool
     from .waiter import Ticket as Ticket
@@ -58,6 +64,7 @@ if TYPE_CHECKING:
     from .waiter_postgres import PostgresNotices as PostgresNotices
 
 _NAMES = {
+    "budget": "ConnectionBudget",
     "channel": "Channel ChannelClosed Fanout",
     "closing": "closing_on_stop",
     "context": "carry",
@@ -71,8 +78,13 @@ _NAMES = {
     "lease_sqlite": "SQLiteLeases",
     "ledger": "PoolStats",
     "observe": "instrument",
+    "periodic": "Periodic",
     "processes": "ProcessPool",
+    "queues": "Queue",
+    "relay": "Relay",
     "retry": "Retry",
+    "service": "Runtime",
+    "stats": "RuntimeStats",
     "tasks": "AsyncPool",
     "threads": "ThreadPool",
     "waiter": "Ticket WaiterHub",

@@ -15,6 +15,7 @@ from .context import snapshot
 from .errors import JobCancelled, PoolFull, Stopping
 from .handle import Handle, Outcome, name_of
 from .job import _OUTSIDE, Job, _current
+from .lease import KeyLease
 from .ledger import PoolStats
 from .observe import WARNING, record
 from .retry import ONCE, Retry
@@ -46,7 +47,10 @@ class Pool(Slots):
         max_pending: int = MAX_PENDING,
         retry: Retry = ONCE,
         on_dead: OnDead | None = None,
+        lease: KeyLease | None = None,
     ) -> None:
+        if lease is not None and self.kind == "async":
+            raise ValueError("lease must be None for an AsyncPool: claiming one blocks; use a ThreadPool")
         if not isinstance(name, str) or not name:
             raise ValueError(f"name must be a string that is not empty, not {name!r}")
         self.name = name
@@ -55,6 +59,7 @@ class Pool(Slots):
         self.timeout = seconds("timeout", timeout)
         self.retry = retry
         self.on_dead = on_dead
+        self.lease = lease
         self._capacity = max_workers + max_pending
         self._reset()
         fork.watch(self)
@@ -107,7 +112,12 @@ class Pool(Slots):
         return None
 
     def hand_over(
-        self, call: Callable[..., Any], args: tuple[Any, ...], name: str, timeout: float, key: str | None = None
+        self,
+        call: Callable[..., Any],
+        args: tuple[Any, ...],
+        name: str,
+        timeout: float,
+        key: str | None = None,
     ) -> AnyHandle:
         """As `submit`, for a job without a caller and with a timeout of its own."""
         loop = self._loop_for_job()

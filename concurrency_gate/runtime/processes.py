@@ -14,10 +14,9 @@ from typing import Any
 
 from .errors import JobCancelled, WorkerLost
 from .job import _current
-from .observe import instrumented, instruments
 from .process_worker import READY, serve
 from .slots import AnyHandle
-from .threads import ThreadPool, Worker, attempt
+from .threads import ThreadPool, Worker, attempt, surrounded
 
 BOOT = 60.0
 """Seconds that a new worker process may take until it is ready."""
@@ -87,11 +86,10 @@ class _ProcessWorker(Worker):
 
     def _inside(self, handle: AnyHandle, errand: _Errand, work: bytes) -> Any:
         _current.set(handle)
-        with instrumented(handle.job) if instruments() else contextlib.nullcontext():
-            try:
-                return errand.run(handle, work)
-            finally:
-                errand.over()
+        try:
+            return surrounded(handle, errand.run, handle, work)
+        finally:
+            errand.over()
 
     def leave(self) -> None:
         child, self._child = self._child, None

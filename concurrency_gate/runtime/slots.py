@@ -20,6 +20,7 @@ from .errors import JobCancelled, Snooze
 from .handle import Handle, Outcome
 from .job import StopToken
 from .keys import Keys
+from .lease import KeyLease
 from .ledger import Ledger
 from .observe import ERROR, INFO, record
 from .retry import Retry
@@ -37,6 +38,7 @@ class Slots:
     max_workers: int
     retry: Retry
     on_dead: OnDead | None
+    lease: KeyLease | None
     alarm = False
     """Whether a dead job is logged as an error even when somebody waits for it."""
     _capacity: int

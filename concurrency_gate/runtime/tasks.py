@@ -126,6 +126,9 @@ class AsyncPool(Pool):
 
     # The tasks.
 
+    def _loop_for_job(self) -> asyncio.AbstractEventLoop:
+        return home()
+
     def _launch(self, handle: AnyHandle) -> None:
         loop = handle._loop
         assert loop is not None

@@ -7,6 +7,7 @@ import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from contextvars import Context
 from types import TracebackType
 from typing import Any, TypeVar, TypeVarTuple
@@ -43,10 +44,6 @@ class ThreadPool(Pool):
     stuck_after = 0.0
     idle = 10.0
     """Seconds after which a worker without work leaves; the next job starts another."""
-
-    def __init__(self, name: str, *, lease: KeyLease | None = None, **settings: Unpack[PoolSettings]) -> None:
-        super().__init__(name, **settings)
-        self.lease = lease
 
     def _reset(self) -> None:
         super()._reset()
@@ -155,7 +152,7 @@ class ThreadPool(Pool):
         with self.lock:
             self._retired = True
             resting, self._resting = self._resting, []
-            workers = [worker for worker in self._workers if worker.handle is None]
+            workers = [worker for worker in self._workers if worker.handle not in self._running]
         for worker in resting:
             worker.wake.release()
         for worker in workers:
@@ -267,7 +264,16 @@ def inside(handle: AnyHandle) -> Any:
     _current.set(handle)
     if handle._carried:
         restore(handle._carried)
-    if instruments():
-        with instrumented(handle.job):
-            return handle._call(*handle._args)
-    return handle._call(*handle._args)
+    return surrounded(handle, handle._call, *handle._args)
+
+
+def surrounded(handle: AnyHandle, work: Callable[..., Any], *args: Any) -> Any:
+    """Call `work(*args)` inside the instruments, and holding the lease of the job's key."""
+    lease = handle._pool.lease
+    if not instruments() and (lease is None or handle.key is None):
+        return work(*args)
+    with ExitStack() as stack:
+        stack.enter_context(instrumented(handle.job))
+        if lease is not None and handle.key is not None:
+            stack.enter_context(lease.hold(handle.key))
+        return work(*args)

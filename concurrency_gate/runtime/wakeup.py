@@ -57,6 +57,35 @@ async def pause(register: Register, timeout: float | None) -> bool:  # noqa: ASY
     return woken.done()
 
 
+def first_of(*registers: Register) -> Register:
+    """Calls back when the first of them does."""
+
+    def register(callback: Callable[[], object]) -> Withdraw:
+        withdraws = [one(callback) for one in registers]
+        return lambda: [withdraw() for withdraw in withdraws]
+
+    return register
+
+
+def all_of(*registers: Register) -> Register:
+    """Calls back when each of them has, and at once if there is none. Each must call back once at most."""
+
+    def register(callback: Callable[[], object]) -> Withdraw:
+        left = list(registers)
+
+        def arrived() -> None:
+            left.pop()  # atomic, so whoever finds it empty afterwards came last
+            if not left:
+                callback()
+
+        if not registers:
+            callback()
+        withdraws = [one(arrived) for one in registers]
+        return lambda: [withdraw() for withdraw in withdraws]
+
+    return register
+
+
 def call_soon(loop: asyncio.AbstractEventLoop, callback: Callable[[], object]) -> bool:
     """`call_soon_threadsafe` for a loop that may be closed by now: False if it is."""
     try:
