@@ -4,6 +4,7 @@ shutdown.
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import time
 import types
@@ -13,7 +14,7 @@ from typing import Any, TypeVar, overload
 from .bounds import seconds
 from .errors import RuntimeLibraryError
 from .handle import Handle, name_of
-from .homeloop import end_own_loop
+from .homeloop import end_own_loop, home
 from .observe import WARNING, record
 from .pool import Pool
 from .tasks import AsyncPool, given
@@ -59,8 +60,15 @@ def detach(work: Any, *args: Any, name: str | None = None, timeout: float = TIME
     if type(work) is types.CoroutineType:
         if args:
             raise TypeError("args must be empty when work is a coroutine: it has its arguments already")
+        here = asyncio._get_running_loop()
+        tasks = detached.tasks
         try:
-            return detached.tasks.hand_over(given, (work,), name or work.__qualname__, timeout)
+            return (
+                tasks._admit(
+                    given, (work,), None, name or work.__qualname__, False, timeout, here or home(), here
+                )
+                or tasks._refuse()
+            )
         except RuntimeLibraryError:
             work.close()
             raise

@@ -31,6 +31,9 @@ class Outcome(StrEnum):
     DROPPED = "dropped"  # it was still waiting when its pool was stopped
 
 
+DONE = Outcome.DONE  # looking a member up is slow on Python 3.11, and this one is wanted for every job
+
+
 class Handle(Generic[T]):
     """One accepted job. Thread-safe; awaitable from any event loop.
 
@@ -45,7 +48,6 @@ class Handle(Generic[T]):
     _caller: Scope | None = None
     _inherited = math.inf  # the caller's deadline, which every attempt keeps
     _carried: Carried = ()
-    _loop: asyncio.AbstractEventLoop | None = None
     _due = math.inf  # the deadline of this attempt
     _look = math.inf  # when the clock should look at it
     _job: Job | None = None
@@ -65,6 +67,7 @@ class Handle(Generic[T]):
         name: str,
         timeout: float,
         now: float,
+        loop: asyncio.AbstractEventLoop | None,
     ) -> None:
         self.name = name
         self.timeout = timeout
@@ -72,6 +75,7 @@ class Handle(Generic[T]):
         self._call = call
         self._args = args
         self._since = now
+        self._loop = loop
 
     @property
     def job(self) -> Job:
@@ -162,7 +166,7 @@ class Handle(Generic[T]):
                 self._callbacks.remove(callback)
 
     def _take(self) -> T:
-        if self._outcome is Outcome.DONE:
+        if self._outcome is DONE:
             return self._value  # type: ignore[no-any-return]
         raise self._error or JobCancelled(f"job {self.name!r} was {self._outcome}")
 

@@ -29,6 +29,9 @@ CANCEL_PATIENCE = 1.0
 """Seconds that a stopping pool waits for jobs which were cancelled after the grace."""
 
 
+Loops = tuple[asyncio.AbstractEventLoop | None, asyncio.AbstractEventLoop | None]
+
+
 class Pool(Slots):
     """Base of `ThreadPool`, `AsyncPool` and `ProcessPool`. At most `max_workers` jobs run and `max_pending`
     wait; thread-safe.
@@ -80,14 +83,15 @@ class Pool(Slots):
         inherit: bool,
         timeout: float = 0.0,
         loop: asyncio.AbstractEventLoop | None = None,
+        here: asyncio.AbstractEventLoop | None = None,
     ) -> AnyHandle | None:
-        """Let the job in, or None if there is no room."""
+        """Let the job in, or None if there is no room. `loop` is to run it, `here` runs the caller."""
         now = time.monotonic()
-        handle: AnyHandle = Handle(self, call, args, name or name_of(call), timeout or self.timeout, now)
+        if name is None:
+            name = getattr(call, "__qualname__", None) or name_of(call)
+        handle: AnyHandle = Handle(self, call, args, name, timeout or self.timeout, now, loop)
         if key is not None:
             handle.key = key
-        if loop is not None:
-            handle._loop = loop
         carried = snapshot()
         if carried:
             handle._carried = carried
@@ -102,14 +106,19 @@ class Pool(Slots):
                 return None
             self._size += 1
             self._ledger.submitted += 1
-            start = self._place(handle, now)
+            if key is None and self._busy < self.max_workers:
+                self._busy += 1
+                self._grant(handle, now)
+                start = True
+            else:
+                start = self._place(handle, now)
         if start:
-            self._launch(handle)
+            self._launch(handle, here)
         return handle
 
-    def _loop_for_job(self) -> asyncio.AbstractEventLoop | None:
-        """The event loop of a job that is submitted here."""
-        return None
+    def _loops(self) -> Loops:
+        """The event loop that is to run a job submitted here, and the one that runs here."""
+        return None, None
 
     def hand_over(
         self,
@@ -120,14 +129,13 @@ class Pool(Slots):
         key: str | None = None,
     ) -> AnyHandle:
         """As `submit`, for a job without a caller and with a timeout of its own."""
-        loop = self._loop_for_job()
-        return self._admit(call, args, key, name, False, timeout, loop) or self._refuse()
+        return self._admit(call, args, key, name, False, timeout, *self._loops()) or self._refuse()
 
     def handing_over(
         self, call: Callable[..., Any], args: tuple[Any, ...], *, key: str | None, wait: float
     ) -> Steps[AnyHandle]:
         """The steps of submitting a job without a caller, waiting up to `wait` seconds for room."""
-        return self._admitting(wait, call, args, key, None, False, 0.0, self._loop_for_job())
+        return self._admitting(wait, call, args, key, None, False, 0.0, *self._loops())
 
     @property
     def room(self) -> int:
@@ -223,7 +231,7 @@ class Pool(Slots):
         for handle in told:
             self._tell(handle)
         for handle in started:
-            self._launch(handle)
+            self._launch(handle, None)
         send(signals)
 
     def _look_again(self, now: float) -> None:

@@ -53,14 +53,16 @@ class _Watch:
 
 
 def _perform(order: bytes, watch: _Watch) -> bytes:
-    settings, work = pickle.loads(order)
+    try:
+        settings, call, args = pickle.loads(order)
+    except BaseException as error:  # what the arguments' own methods raise
+        return _failure(error)
     serial, name, key, attempt, remaining = settings
     job = Job(name, due=time.monotonic() + remaining, key=key)
     job.attempt = attempt
     watch.job = serial, job
     reset = _current.set(job)
     try:
-        call, args = pickle.loads(work)
         return pickle.dumps((call(*args), None))
     except BaseException as error:  # whatever a job raises ends the job, never the worker
         return _failure(error)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import itertools
+import math
 import multiprocessing
 import pickle
+import select
 import threading
 import time
 import weakref
 from typing import Any
 
 from .errors import JobCancelled, WorkerLost
-from .job import _current
+from .job import StopToken, _current
 from .process_worker import READY, serve
 from .slots import AnyHandle
 from .threads import ThreadPool, Worker, attempt, surrounded
@@ -22,6 +23,8 @@ BOOT = 60.0
 """Seconds that a new worker process may take until it is ready."""
 LEAVE = 5.0
 """Seconds that a worker process without a job may take to end before it is killed."""
+FRESH = 0.1
+"""Seconds for which a process that gave an answer is taken to be alive."""
 
 # Neither copies the parent's threads and locks, as plain fork does; forkserver starts a worker faster.
 _START = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
@@ -71,23 +74,23 @@ class _ProcessWorker(Worker):
 
     def _perform(self, handle: AnyHandle) -> tuple[Any, BaseException | None]:
         try:
-            work = pickled(handle)
-            if self._child is None or not self._child.alive():
+            child = self._child
+            if child is None or child.lost():
                 self.leave()
-                self._child = _Child(f"{self.pool.name} process")
-        except BaseException as error:
+                child = self._child = _Child(self.pool)
+        except BaseException as error:  # no process to be had: the job fails, and the worker goes on
             return None, error
-        errand = handle._runner = _Errand(self._child)
+        errand = handle._runner = _Errand(child)
         self.pool.ready(handle)
         if handle._ending is not None or handle._overran:
             errand.over()
             return None, JobCancelled(f"job {handle.name!r} did not start")
-        return attempt(self._inside, handle, errand, work)
+        return attempt(self._inside, handle, errand)
 
-    def _inside(self, handle: AnyHandle, errand: _Errand, work: bytes) -> Any:
+    def _inside(self, handle: AnyHandle, errand: _Errand) -> Any:
         _current.set(handle)
         try:
-            return surrounded(handle, errand.run, handle, work)
+            return surrounded(handle, errand.run, handle)
         finally:
             errand.over()
 
@@ -95,19 +98,6 @@ class _ProcessWorker(Worker):
         child, self._child = self._child, None
         if child is not None:
             child.end()
-
-
-def pickled(handle: AnyHandle) -> bytes:
-    """The function and its arguments, for a process."""
-    try:
-        return pickle.dumps((handle._call, handle._args))
-    except (
-        Exception
-    ) as error:  # pickle raises whatever the objects' own methods raise, and three types itself
-        raise TypeError(
-            f"job {handle.name!r} cannot go to a process: its function must stand at the top of a module, "
-            f"and its arguments must pickle ({error})"
-        ) from error
 
 
 class _Errand:
@@ -119,18 +109,25 @@ class _Errand:
         self._over = False
         self.pid = child.process.pid
 
-    def run(self, handle: AnyHandle, work: bytes) -> Any:
-        job, child = handle.job, self._child
-        serial = next(child.serials)
-        settings = (serial, job.name, job.key, job.attempt, job.remaining())
-        withdraw = job.on_stop(lambda: child.tell(serial, str(job.reason), job.remaining()))
+    def run(self, handle: AnyHandle) -> Any:
+        child = self._child
+        serial = child.serial = child.serial + 1
+        order = ordered(handle, serial)
+        withdraw = (
+            None if handle._caller is None else handle._caller.job.on_stop(lambda: child.tell(handle.job))
+        )
         try:
-            child.jobs.send_bytes(pickle.dumps((settings, work)))
+            child.jobs.send_bytes(order)
             answer = child.jobs.recv_bytes()
         except (EOFError, OSError) as error:
-            raise WorkerLost(f"the process of job {job.name!r} has ended: {child.how_it_ended()}") from error
+            child.answered = -math.inf
+            raise WorkerLost(
+                f"the process of job {handle.name!r} has ended: {child.how_it_ended()}"
+            ) from error
         finally:
-            withdraw()
+            if withdraw is not None:
+                withdraw()
+        child.answered = time.monotonic()
         value, failure = pickle.loads(answer)
         if failure is not None:
             raise failure
@@ -146,6 +143,19 @@ class _Errand:
                 self._child.process.kill()
 
 
+def ordered(handle: AnyHandle, serial: int) -> bytes:
+    """The job as the process gets it: what it may know of itself, its function and arguments."""
+    due = handle._due if handle._caller is None else handle.job.deadline.at
+    settings = (serial, handle.name, handle.key, handle.attempt, due - time.monotonic())
+    try:
+        return pickle.dumps((settings, handle._call, handle._args))
+    except Exception as error:  # whatever the objects' own methods raise
+        raise TypeError(
+            f"job {handle.name!r} cannot go to a process: its function must stand at the top of a module, "
+            f"and its arguments must pickle ({error})"
+        ) from error
+
+
 _alive: weakref.WeakSet[_Child] = weakref.WeakSet()
 
 
@@ -159,11 +169,13 @@ def _end_all() -> None:
 class _Child:
     """A worker process and the two pipes to it: one for jobs, one to tell a running job to stop."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, pool: ProcessPool) -> None:
         context: Any = multiprocessing.get_context(_START)
-        self.serials = itertools.count(1)
+        self.serial = 0  # of the job that runs
+        self.answered = -math.inf  # when it was surely alive
         self.jobs, jobs = context.Pipe()
         self._control, control = context.Pipe()
+        name = f"{pool.name} process"
         self.process = context.Process(target=serve, args=(jobs, control), name=name, daemon=True)
         try:
             self.process.start()
@@ -171,10 +183,14 @@ class _Child:
             jobs.close()
             control.close()
         _alive.add(self)
+        self._withdraw = pool.token.on_stop(lambda: self.tell(pool.token))
         if not self.jobs.poll(BOOT) or not self._is_ready():
             self.process.kill()
             self.end()
-            raise WorkerLost(f"a process of {name!r} did not start: {self.how_it_ended()}")
+            raise WorkerLost(f"a process of pool {pool.name!r} did not start")
+        self._poll = select.poll() if hasattr(select, "poll") else None  # not on Windows
+        if self._poll is not None:
+            self._poll.register(self.jobs, select.POLLIN)
 
     def _is_ready(self) -> bool:
         try:
@@ -182,13 +198,16 @@ class _Child:
         except (EOFError, OSError):
             return False
 
-    def alive(self) -> bool:
-        return bool(self.process.is_alive())
+    def lost(self) -> bool:
+        """Whether it has ended. Between two jobs there is nothing to read but the end of the pipe."""
+        if time.monotonic() < self.answered + FRESH:
+            return False
+        return bool(self._poll.poll(0)) if self._poll is not None else self.jobs.poll(0)
 
-    def tell(self, serial: int, reason: str, grace: float) -> None:
-        """Tell the job with that number to stop. Any thread."""
+    def tell(self, token: StopToken) -> None:
+        """Tell the job that runs to stop, as `token` was told. Any thread."""
         with contextlib.suppress(OSError):
-            self._control.send((serial, reason, grace))
+            self._control.send((self.serial, str(token.reason), token._ends_at - time.monotonic()))
 
     def how_it_ended(self) -> str:
         self.process.join(LEAVE)
@@ -196,6 +215,7 @@ class _Child:
 
     def end(self) -> None:
         """Let the process go, and wait until it has."""
+        self._withdraw()
         self.jobs.close()
         self._control.close()
         _alive.discard(self)

@@ -7,6 +7,7 @@ bounded.
 
 from __future__ import annotations
 
+import asyncio
 import math
 import threading
 import time
@@ -17,7 +18,7 @@ from typing import Any
 from .aftermath import report
 from .clock import clock
 from .errors import JobCancelled, Snooze
-from .handle import Handle, Outcome
+from .handle import DONE, Handle, Outcome
 from .job import StopToken
 from .keys import Keys
 from .lease import KeyLease
@@ -44,7 +45,7 @@ class Slots:
     _capacity: int
 
     def _reset(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # entered faster than a Lock, and a signal handler may submit
         self.token = StopToken()
         self._closed = False
         self._size = 0  # jobs let in whose room is not free again
@@ -61,8 +62,9 @@ class Slots:
 
     # What a kind of pool knows: how to start a job, how to end it, where it stands. Called without the lock.
 
-    def _launch(self, handle: AnyHandle) -> None:
-        """Start the job, which has a slot. Must not raise."""
+    def _launch(self, handle: AnyHandle, here: asyncio.AbstractEventLoop | None) -> None:
+        """Start the job, which has a slot; `here` is the event loop that runs here, if known. Must not
+        raise."""
         raise NotImplementedError
 
     def _interrupt(self, runner: Any) -> None:
@@ -121,7 +123,7 @@ class Slots:
 
     def _end(self, handle: AnyHandle, value: Any, error: BaseException | None) -> AnyHandle | None:
         """The work has ended; returns the job that has its slot now, to be launched. Without the lock."""
-        outcome = Outcome.DONE
+        outcome = DONE
         again: float | None = None
         if error is not None:
             now = time.monotonic()
@@ -130,6 +132,7 @@ class Slots:
         following: AnyHandle | None = None
         signals: Signals | None = None
         ended = late = False
+        handle._runner = None  # a task, its context, the handle: a cycle that only the collector would end
         with self.lock:
             del self._running[handle]
             if self._stuck and handle in self._stuck:
@@ -186,7 +189,7 @@ class Slots:
         callbacks, handle._callbacks = handle._callbacks, None
         if callbacks:
             send(callbacks)
-        if handle._outcome is not Outcome.DONE:
+        if handle._outcome is not DONE:
             report(self, handle, watched=bool(callbacks))
 
     def _hand_on_key(self, handle: AnyHandle) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-import types
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable
 from contextvars import Context
@@ -17,7 +16,7 @@ from .handle import Handle
 from .homeloop import home
 from .job import _current
 from .observe import instrumented, instruments
-from .pool import Pool
+from .pool import Loops, Pool
 from .slots import AnyHandle
 from .wakeup import call_soon, drive_async
 
@@ -56,7 +55,8 @@ class AsyncPool(Pool):
         Of the jobs with one `key` at most one is in flight; the others wait without spending an attempt. The
         caller's deadline and stop count for the job too, unless `inherit` is False: then it is handed over.
         """
-        return self._admit(call, args, key, name, inherit, 0.0, home()) or self._refuse()
+        here = asyncio._get_running_loop()
+        return self._admit(call, args, key, name, inherit, 0.0, here or home(), here) or self._refuse()
 
     async def submit_wait(
         self,
@@ -69,7 +69,8 @@ class AsyncPool(Pool):
         inherit: bool = True,
     ) -> Handle[T]:
         """As `submit`, but wait for room, at most `timeout` seconds; then raise `PoolFull`."""
-        return await drive_async(self._admitting(timeout, call, args, key, name, inherit, 0.0, home()))
+        here = asyncio.get_running_loop()
+        return await drive_async(self._admitting(timeout, call, args, key, name, inherit, 0.0, here, here))
 
     async def run(
         self, call: Callable[[*Ts], Work[T]], /, *args: *Ts, key: str | None = None, name: str | None = None
@@ -126,26 +127,28 @@ class AsyncPool(Pool):
 
     # The tasks.
 
-    def _loop_for_job(self) -> asyncio.AbstractEventLoop:
-        return home()
+    def _loops(self) -> Loops:
+        here = asyncio._get_running_loop()
+        return here or home(), here
 
-    def _launch(self, handle: AnyHandle) -> None:
+    def _launch(self, handle: AnyHandle, here: asyncio.AbstractEventLoop | None) -> None:
         loop = handle._loop
         assert loop is not None
-        if asyncio._get_running_loop() is loop:
-            self._start(handle)
-        elif not call_soon(loop, lambda: self._start(handle)):
+        if loop is here:
+            self._start(handle, loop)
+        elif not call_soon(loop, lambda: self._start(handle, loop)):
             handle._ending = "its event loop is closed"
             following = self._end(handle, None, JobCancelled(handle._ending))
             if following is not None:
-                self._launch(following)
+                self._launch(following, here)
 
-    def _start(self, handle: AnyHandle) -> None:
+    def _start(self, handle: AnyHandle, loop: asyncio.AbstractEventLoop) -> None:
         work = self._work(handle)
         work.send(None)  # up to the bare yield: see there
-        handle._runner = handle._loop.create_task(work, name=handle.name, context=Context())  # type: ignore[union-attr]
+        # A Task itself and not loop.create_task: an eager task factory would run the job inside `submit`.
+        task = handle._runner = asyncio.Task(work, loop=loop, name=handle.name, context=Context())
         if handle._ending is not None or handle._overran:  # told to end while there was no task to cancel
-            handle._runner.cancel()
+            task.cancel()
 
     async def _work(self, handle: AnyHandle) -> None:
         """The body of the task. Whatever the job raises ends here."""
@@ -154,7 +157,7 @@ class AsyncPool(Pool):
         try:
             # A coroutine that was never started cannot see its cancellation, nor report it: so the task gets
             # this one already inside its try.
-            await _yield()
+            await _SUSPENDED
             _current.set(handle)
             if handle._carried:
                 restore(handle._carried)
@@ -171,7 +174,7 @@ class AsyncPool(Pool):
             error = raised
         following = self._end(handle, value, error)
         if following is not None:
-            self._launch(following)
+            self._launch(following, handle._loop)
 
     def _whose(self, handle: AnyHandle, cancelled: BaseException) -> BaseException:
         """Tell a cancellation from outside the pool (the loop is ending) from one that the job made up
@@ -199,9 +202,15 @@ class AsyncPool(Pool):
         return "".join(line for frame in frames for line in traceback.format_stack(frame, limit=1))
 
 
-@types.coroutine
-def _yield() -> Generator[None, None, None]:
-    yield
+class _Suspended:
+    """Awaiting it gives control back once. One object for all: it has no state."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        return iter(_ONE_NONE)  # type: ignore[return-value]
+
+
+_ONE_NONE = (None,)
+_SUSPENDED = _Suspended()
 
 
 def given(work: Work[T]) -> Work[T]:

@@ -161,7 +161,7 @@ class ThreadPool(Pool):
 
     # The workers.
 
-    def _launch(self, handle: AnyHandle) -> None:
+    def _launch(self, handle: AnyHandle, here: object) -> None:  # noqa: ARG002 - threads need no loop
         with self.lock:
             if self._resting:
                 worker, fresh = self._resting.pop(), False
@@ -182,7 +182,7 @@ class ThreadPool(Pool):
                 self._workers.discard(worker)
             following = self._end(handle, None, error)
             if following is not None:
-                self._launch(following)
+                self._launch(following, None)
 
     def _hire(self) -> Worker:
         return Worker(self)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -344,6 +346,15 @@ class TestProcessPool:
                 pool.submit(jobs.for_ever).result(20)
             assert pool.submit(jobs.square, 3).result(20) == 9
             assert pool.stats().stuck == 0
+
+    def test_a_process_that_died_idle_is_replaced(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("concurrency_gate.runtime.processes.FRESH", 0.0)
+        with ProcessPool("idle", max_workers=1, timeout=20) as pool:
+            pid = pool.submit(os.getpid).result(20)
+            os.kill(pid, signal.SIGKILL)
+            (child,) = multiprocessing.active_children()
+            child.join(20)
+            assert pool.submit(os.getpid).result(20) != pid
 
     def test_stop_reaches_into_the_process(self, tmp_path: Any) -> None:
         started = tmp_path / "started"
