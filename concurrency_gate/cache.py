@@ -1,95 +1,22 @@
-"""What earlier runs worked out, by content: JSON that is only ever data, each piece with its checksum.
+"""What earlier runs worked out, by content: text that is only ever data, each piece with its checksum.
 
 A cache may be damaged, truncated, written by another version, or made up by somebody who wants a green gate.
 Whatever does not carry the right checksum under the right fingerprint is as good as absent: the caller
 works it out anew. Nothing here raises because of what a cache holds, or because none can be written.
-
-The fast lane reads a cache too, so importing this module must stay cheap.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from hashlib import blake2b
+from collections.abc import Iterator
 
 from concurrency_gate import __version__
+from concurrency_gate.config import Config
+from concurrency_gate.seal import FOLDER, digest, read, seal, unseal, witness, write
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from concurrency_gate.config import Config
-
-FOLDER = ".concurrency-gate-cache"
 _GENERATIONS = 4
 _MOST_BYTES = 64 * 1024 * 1024
-_DIGEST_CHARS = 32
-
-
-def digest(data: bytes) -> str:
-    """The name of a content: 32 hexadecimal characters."""
-    return blake2b(data, digest_size=_DIGEST_CHARS // 2).hexdigest()
-
-
-def seal(value: object) -> bytes:
-    """`value` as one line of JSON behind its checksum."""
-    body = json.dumps(value, separators=(",", ":")).encode("ascii")
-    return digest(body).encode("ascii") + b" " + body + b"\n"
-
-
-def unseal(line: bytes) -> object | None:
-    """What `seal` was given; None for anything that it did not write."""
-    body = line[_DIGEST_CHARS + 1 : -1]
-    if line[: _DIGEST_CHARS + 1] != digest(body).encode("ascii") + b" " or line[-1:] != b"\n":
-        return None
-    try:
-        value: object = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    return value
-
-
-def write(path: str, *chunks: bytes) -> bool:
-    """Replace a file in one step: readers see the old or the new. False where it cannot be written."""
-    import tempfile
-
-    try:
-        handle, scratch = tempfile.mkstemp(dir=os.path.dirname(path), prefix="new-")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.writelines(chunks)
-            os.replace(scratch, path)
-        except OSError:
-            os.unlink(scratch)
-            raise
-    except OSError:
-        return False
-    return True
-
-
-def read(path: str) -> bytes:
-    """What `write` wrote; nothing where that is not to be had, or is more than any cache of ours."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(2 * _MOST_BYTES)
-    except OSError:
-        return b""
-
-
-def witness(folder: str) -> str:
-    """Something about the cache in `folder` that no copy of it shares; "" where it cannot be trusted at all.
-
-    A pull request can bring a cache whose entries say "clean", and the checksums to go with them. It cannot
-    foretell the inode and the change time that its .gitignore file will get when it is checked out.
-    """
-    try:
-        status = os.lstat(os.path.join(folder, ".gitignore"))
-    except OSError:
-        return ""
-    if hasattr(os, "geteuid") and status.st_uid != os.geteuid():
-        return ""  # on a shared machine, the folder above the project may be anybody's
-    return f"{status.st_ino}-{status.st_ctime_ns}"
 
 
 def make_folder(folder: str) -> bool:
@@ -141,7 +68,7 @@ class Store:
 
         with os.scandir(self.folder) as entries:
             generations = [
-                e for e in entries if len(e.name) == _DIGEST_CHARS and e.is_dir(follow_symlinks=False)
+                e for e in entries if len(e.name) == len(digest(b"")) and e.is_dir(follow_symlinks=False)
             ]
         generations.sort(key=lambda entry: entry.stat(follow_symlinks=False).st_mtime_ns, reverse=True)
         for entry in generations[_GENERATIONS:]:
@@ -163,7 +90,7 @@ class Pack:
         self._content = read(path)
         header, newline, _ = self._content.partition(b"\n")
         self._start = len(header) + 1
-        index = unseal(header + newline)
+        index = _loads(header + newline)
         if isinstance(index, dict):
             self._places = {key: (place[0], place[1]) for key, place in index.items() if _is_place(place)}
 
@@ -174,11 +101,11 @@ class Pack:
             return None
         self._used.pop(key, None)
         self._used[key] = None
-        return unseal(sealed)
+        return _loads(sealed)
 
     def put(self, key: str, value: object) -> None:
         """Keep `value`, which JSON can hold (tuples come back as lists), until `Store.save` writes it."""
-        self._fresh[key] = seal(value)
+        self._fresh[key] = _dumps(value)
         self._used.pop(key, None)
         self._used[key] = None
         self.changed = True
@@ -204,12 +131,25 @@ class Pack:
             index[key] = (size, len(sealed))
             chunks.append(sealed)
             size += len(sealed)
-        if write(self._path, seal(index), *chunks):
+        if write(self._path, _dumps(index), *chunks):
             self.changed = False
 
     def _by_last_use(self) -> Iterator[str]:
         yield from reversed(self._used)
         yield from (key for key in self._places if key not in self._used)
+
+
+def _dumps(value: object) -> bytes:
+    return seal(json.dumps(value, separators=(",", ":")).encode("ascii"))
+
+
+def _loads(sealed: bytes) -> object | None:
+    body = unseal(sealed)
+    try:
+        value: object = json.loads(body) if body is not None else None
+    except (ValueError, RecursionError):
+        return None
+    return value
 
 
 def _is_place(value: object) -> bool:

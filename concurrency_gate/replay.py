@@ -15,12 +15,14 @@ import sys
 from array import array
 from itertools import chain
 
-from concurrency_gate import __version__, cache, tree
+from concurrency_gate import __version__, tree
+from concurrency_gate.seal import FOLDER, digest, read, seal, unseal, witness, write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from concurrency_gate.cache import Store
     from concurrency_gate.config import Config
     from concurrency_gate.sources import Sources
 
@@ -40,7 +42,7 @@ def replay(argv: Sequence[str]) -> int | None:
         run = _load(folder, argv)
         if run is not None and run.holds():
             try:
-                emit(run.text, run.output)
+                emit(run.text, run.output or None)
             except OSError:
                 return None  # the full run says what is wrong with the output file
             return run.code
@@ -65,94 +67,86 @@ def emit(text: str, output: str | None) -> None:
 class Recorder:
     """Takes a run down. Make one before the project is listed: what changes after that is not believed."""
 
-    def __init__(self, store: cache.Store, argv: Sequence[str]) -> None:
+    def __init__(self, store: Store, argv: Sequence[str]) -> None:
         self._folder = store.folder
         self._argv = argv
         self._began = _file_system_time(store.folder)
 
     def record(self, sources: Sources, config: Config, paths: Sequence[str], run: Outcome) -> None:
         """Keep the outcome of judging `sources`, which `paths` named, unless a change could go unseen."""
+        if "\0" in run.text:
+            return
         if any(os.path.realpath(path) != os.path.abspath(path) for path in paths):
             return  # a link may point elsewhere next time
-        run.root = str(sources.root)
-        run.named = {path: _mark(path) for path in _context(config, paths)}
-        run.listing = cache.digest(sources.listing)
-        run.listed = list(sources.listed)
-        stamps = [sources.stamps.get(path) for path in run.listed]
-        run.stamps = _digest(stamps)
-        if not all(_is_settled(stamp, self._began) for stamp in (*run.named.values(), *stamps) if stamp):
+        named = _context(config, paths)
+        stamps = [*map(_mark, named), *(sources.stamps.get(path) for path in sources.listed)]
+        if not all(_is_settled(stamp, self._began) for stamp in stamps if stamp):
             return
-        folder = os.path.join(self._folder, _FOLDER)
+        run.root = str(sources.root)
+        run.listing = digest(sources.listing)
+        run.stamps = _digest(stamps)
+        run.named, run.listed = named, list(sources.listed)
         name = _name(self._folder, self._argv)
+        folder = os.path.join(self._folder, _FOLDER)
         try:
             os.makedirs(folder, exist_ok=True)
-            if cache.write(os.path.join(folder, name), cache.seal([name, run.as_json()])):
+            if write(os.path.join(folder, name), seal(run.dump(name))):
                 _forget(folder)
         except OSError:
             return
 
 
-_GONE = (0, 0, 0, 0, 0)
-
-Mark = list[int]
-"""A stamp as JSON holds it: empty for what does not exist, the inode alone for a folder, whose times say
-nothing about what matters here."""
-
-
 class Outcome:
-    """What a run said, and all that it depended on."""
+    """What a run said (`output` is the file it was written to, "" for standard output), and all that it
+    depended on. On disk it is its fields as UTF-8 with NUL between them: none of them can hold one."""
 
     def __init__(self, code: int, text: str, output: str | None) -> None:
         self.code = code
         self.text = text
-        self.output = output
+        self.output = output or ""
         self.root = ""
-        self.named: dict[str, Mark] = {}
         self.listing = ""
-        self.listed: list[str] = []
+        """The digest of the raw listing."""
         self.stamps = ""
+        """The digest of what `stat` said of `named` and `listed`."""
+        self.named: list[str] = []
+        """What matters besides the listing: absolute paths of files, folders, and what must stay absent."""
+        self.listed: list[str] = []
 
     def holds(self) -> bool:
         """Whether all that the outcome depended on is as it was."""
-        if not all(_mark(path) == mark for path, mark in self.named.items()):
-            return False
         wait = tree.start_listing(self.root)  # git lists while we look at the files
         prefix = os.path.join(self.root, "")
-        stamps = _digest([tree.stamp(prefix + path) for path in self.listed])
-        return cache.digest(wait()) == self.listing and stamps == self.stamps
+        stamps = [*map(_mark, self.named), *(tree.stamp(prefix + path) for path in self.listed)]
+        return digest(wait()) == self.listing and _digest(stamps) == self.stamps
 
-    def as_json(self) -> dict[str, object]:
-        """The outcome as JSON holds it."""
-        return dict(vars(self))
+    def dump(self, name: str) -> bytes:
+        """The outcome for the record of that name."""
+        head = [name, str(self.code), self.text, self.output, self.root, self.listing, self.stamps]
+        fields = [*head, str(len(self.named)), *self.named, *self.listed]
+        return "\0".join(fields).encode("utf-8", "surrogatepass")
 
     @classmethod
-    def from_json(cls, value: object) -> Outcome | None:
-        """The outcome that `as_json` wrote; None for anything else."""
-        run = cls(0, "", None)
-        if not isinstance(value, dict) or value.keys() != vars(run).keys():
+    def load(cls, name: str, data: bytes) -> Outcome | None:
+        """What `dump` wrote for that name; None for anything else."""
+        try:
+            found, code, text, output, root, listing, stamps, named, *paths = data.decode(
+                "utf-8", "surrogatepass"
+            ).split("\0")
+            run = cls(int(code), text, output)
+            count = int(named)
+        except ValueError:
             return None
-        vars(run).update(value)
-        sound = (
-            run.code in (0, 1)
-            and isinstance(run.text, str)
-            and isinstance(run.output, str | None)
-            and isinstance(run.root, str)
-            and os.path.isdir(run.root)
-            and isinstance(run.named, dict)
-            and isinstance(run.listed, list)
-            and all(isinstance(path, str) for path in run.listed)
-        )
-        return run if sound else None
+        run.root, run.listing, run.stamps = root, listing, stamps
+        run.named, run.listed = paths[:count], paths[count:]
+        # The name is kept too: a record that was moved to the place of another command line says nothing.
+        return run if found == name and run.code in (0, 1) else None
 
 
 def _load(folder: str, argv: Sequence[str]) -> Outcome | None:
     name = _name(folder, argv)
-    match cache.unseal(cache.read(os.path.join(folder, _FOLDER, name))):
-        # The name is sealed too: a record that was moved to the place of another command line says nothing.
-        case [str(sealed_name), value] if sealed_name == name:
-            run = Outcome.from_json(value)
-        case _:
-            return None
+    data = unseal(read(os.path.join(folder, _FOLDER, name)))
+    run = Outcome.load(name, data) if data is not None else None
     if run is not None and _named_folder(argv) is None and run.root != os.path.dirname(folder):
         return None
     return run
@@ -167,7 +161,7 @@ def _folders(argv: Sequence[str]) -> Iterator[str]:
     first = next((argument for argument in argv[1:] if os.path.exists(argument)), "")
     folder = os.path.abspath(first)
     while True:
-        yield os.path.join(folder, cache.FOLDER)
+        yield os.path.join(folder, FOLDER)
         parent = os.path.dirname(folder)
         if parent == folder or os.path.exists(os.path.join(folder, ".git")):
             return
@@ -186,38 +180,36 @@ def _name(folder: str, argv: Sequence[str]) -> str:
     """The name of the record of a command line: a digest of all that an outcome depends on and that is not in
     the listing."""
     terminal = [os.environ.get(name, "") for name in ("NO_COLOR", "FORCE_COLOR", "TERM")]
-    mark = cache.witness(folder) if _named_folder(argv) is None else ""
+    mark = witness(folder) if _named_folder(argv) is None else ""
     parts = [mark, __version__, sys.version, os.getcwd(), str(sys.stdout.isatty()), *terminal, *argv]
-    return cache.digest("\0".join(parts).encode("utf-8", "surrogatepass"))
+    return digest("\0".join(parts).encode("utf-8", "surrogatepass"))
 
 
 def _context(config: Config, paths: Sequence[str]) -> list[str]:
     """Every path besides the project's sources on whose content, presence or absence the outcome depends."""
+    from concurrency_gate.cache import gate_files
     from concurrency_gate.config import candidates
 
     named = [os.path.abspath(path) for path in paths or (".",)]
     folders = {path if os.path.isdir(path) else os.path.dirname(path) for path in named}
     looked_at = [str(path) for folder in folders for path in candidates(folder)]
     given = [str(config.file)] if config.file else []
-    return sorted({*named, *looked_at, *given, *cache.gate_files(config)})
+    return sorted({*named, *looked_at, *given, *gate_files(config)})
 
 
-def _mark(path: str) -> Mark:
+def _mark(path: str) -> tree.Stamp | None:
+    """The stamp of a path that a run named; of a folder only its identity, as its times say nothing here."""
     stamp = tree.stamp(path)
-    if stamp is None:
-        return []
-    is_folder = stamp[4] & 0o170000 == 0o040000
-    return [stamp[3]] if is_folder else list(stamp)
+    is_folder = stamp is not None and stamp[4] & 0o170000 == 0o040000
+    return (0, 0, 0, *stamp[3:]) if is_folder and stamp else stamp
 
 
 def _digest(stamps: Sequence[tree.Stamp | None]) -> str:
-    numbers = array("q", chain.from_iterable(stamp or _GONE for stamp in stamps))
-    return cache.digest(numbers.tobytes())
+    numbers = array("q", chain.from_iterable(stamp or (0, 0, 0, 0, 0) for stamp in stamps))
+    return digest(numbers.tobytes())
 
 
-def _is_settled(stamp: Sequence[int], began: int) -> bool:
-    if len(stamp) == 1:
-        return True
+def _is_settled(stamp: tree.Stamp, began: int) -> bool:
     changed = stamp[0] if os.name == "nt" else stamp[1]  # Windows keeps no time of change that nobody can set
     return changed + (_FINE_NS if changed % 1_000_000_000 else _COARSE_NS) < began
 

@@ -40,25 +40,66 @@ def start_listing(root: str) -> Callable[[], bytes]:
     Two equal listings mean the same files. Git decides what is ignored where there is git; elsewhere every
     file counts.
     """
-    import subprocess
-
-    try:
-        git = subprocess.Popen(
-            [*_GIT, "-C", root, *_LIST],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            # A hook's GIT_DIR and GIT_INDEX_FILE are relative to another folder, or name a half-made index.
-            env={name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
-        )
-    except OSError:  # no git on this machine
-        return lambda: _walk(root)
+    wait_for_git = _start_git(root)
 
     def wait() -> bytes:
-        listing = git.communicate()[0]
+        listing = wait_for_git()
+        if listing is None:
+            return _walk(root)
         # Git may list nothing because a repository further up ignores the whole project: then it has no say.
         has_a_say = listing or os.path.exists(os.path.join(root, ".git"))
-        return listing if git.returncode == 0 and has_a_say else _walk(root)
+        return listing if has_a_say else _walk(root)
+
+    return wait
+
+
+def _start_git(root: str) -> Callable[[], bytes | None]:
+    """Start git; calling the result waits for what it prints, None where it fails or there is none."""
+    command = [*_GIT, "-C", root, *_LIST]
+    # A hook's GIT_DIR and GIT_INDEX_FILE are relative to another folder, or name a half-made index.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    if not hasattr(os, "posix_spawnp"):
+        return _start_git_elsewhere(command, environment)
+
+    # Importing subprocess would take longer than git takes to list thousands of files.
+    reading, writing = os.pipe()
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_DUP2, writing, 1),
+        (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+    ]
+    try:
+        process = os.posix_spawnp(command[0], command, environment, file_actions=actions)
+    except (OSError, ValueError):
+        os.close(reading)
+        return lambda: None
+    finally:
+        os.close(writing)
+
+    def wait() -> bytes | None:
+        with open(reading, "rb") as pipe:
+            output = pipe.read()
+        try:
+            _, status = os.waitpid(process, 0)
+        except ChildProcessError:  # the embedding program ignores SIGCHLD, and the status is lost
+            return output or None
+        return output if status == 0 else None
+
+    return wait
+
+
+def _start_git_elsewhere(command: list[str], environment: dict[str, str]) -> Callable[[], bytes | None]:
+    """The same on Windows."""
+    import subprocess
+
+    def wait() -> bytes | None:
+        try:
+            completed = subprocess.run(
+                command, env=environment, stdin=subprocess.DEVNULL, capture_output=True
+            )
+        except OSError:
+            return None
+        return completed.stdout if completed.returncode == 0 else None
 
     return wait
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from concurrency_gate import cache
 from concurrency_gate.cache import Store, open_store
 from concurrency_gate.config import Config
+from concurrency_gate.seal import FOLDER, seal
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.text(max_size=8),
@@ -93,7 +94,7 @@ def test_damage_is_absence(
 )
 def test_a_made_up_index_with_the_right_checksum(tmp_path: Path, body: bytes) -> None:
     file = filled(tmp_path, {"a": 1})
-    file.write_bytes(cache.digest(body).encode() + b" " + body + b"\n" + cache.seal("x"))
+    file.write_bytes(seal(body) + seal(b'"x"'))
     assert opened(tmp_path).pack("facts").get("a") is None
 
 
@@ -124,7 +125,7 @@ def test_least_recently_used_goes_first(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_the_cache_is_kept_out_of_commits(tmp_path: Path) -> None:
     filled(tmp_path, {"a": 1})
-    assert (tmp_path / cache.FOLDER / ".gitignore").read_text() == "*\n"
+    assert (tmp_path / FOLDER / ".gitignore").read_text() == "*\n"
 
 
 def test_a_copied_cache_is_foreign(tmp_path: Path) -> None:
@@ -132,7 +133,7 @@ def test_a_copied_cache_is_foreign(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "theirs").mkdir()
     filled(tmp_path / "theirs", {"a": "clean"})
-    shutil.copytree(tmp_path / "theirs" / cache.FOLDER, tmp_path / "mine" / cache.FOLDER)
+    shutil.copytree(tmp_path / "theirs" / FOLDER, tmp_path / "mine" / FOLDER)
     assert opened(tmp_path / "theirs").pack("facts").get("a") == "clean"
     assert opened(tmp_path / "mine").pack("facts").get("a") is None
 
@@ -175,7 +176,7 @@ def test_old_generations_go(tmp_path: Path) -> None:
         store.save()
         generation = max(Path(store.folder).glob("?" * 32), key=lambda p: p.stat().st_ctime_ns)
         os.utime(generation, ns=(number, number))
-    folder = tmp_path / cache.FOLDER
+    folder = tmp_path / FOLDER
     (folder / "notes").mkdir()
     assert len(list(folder.glob("?" * 32))) <= 5
     assert (folder / "notes").exists()
@@ -185,20 +186,20 @@ def test_old_generations_go(tmp_path: Path) -> None:
 def test_a_link_in_place_of_the_cache_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "target").mkdir()
     (tmp_path / "root").mkdir()
-    (tmp_path / "root" / cache.FOLDER).symlink_to(tmp_path / "target", target_is_directory=True)
+    (tmp_path / "root" / FOLDER).symlink_to(tmp_path / "target", target_is_directory=True)
     assert open_store(Config(root=tmp_path / "root")) is None
     assert not list((tmp_path / "target").iterdir())
 
 
 def test_no_cache_can_be_made(tmp_path: Path) -> None:
-    (tmp_path / cache.FOLDER).write_text("a file is in the way")
+    (tmp_path / FOLDER).write_text("a file is in the way")
     assert open_store(Config(root=tmp_path)) is None
-    assert open_store(Config(root=tmp_path), str(tmp_path / cache.FOLDER / "deeper")) is None
+    assert open_store(Config(root=tmp_path), str(tmp_path / FOLDER / "deeper")) is None
 
 
 def test_a_cache_that_vanishes_is_no_error(tmp_path: Path) -> None:
     store = opened(tmp_path)
     store.pack("facts").put("a", 1)
     shutil.rmtree(store.folder)
-    (tmp_path / cache.FOLDER).write_text("")
+    (tmp_path / FOLDER).write_text("")
     store.save()

@@ -15,19 +15,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from concurrency_gate import cache
+from concurrency_gate.seal import FOLDER, seal
 from tests.shell.conftest import Project
 
 BAD = b"x = '\xff'\n"
 
 # Written into the environment's start-up, these say what a run opened and imported.
 WITNESS = """
-import atexit, json, os, sys
+import atexit, os, sys
 opened = []
 sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event in ("open", "os.open") else None)
 def tell(path=os.environ["WITNESS"]):
     names = sorted({name.partition(".")[0] for name in sys.modules})
     files = sorted({name for name in opened if name.endswith(".py") and "project" in name})
+    import json
     lines = json.dumps({"modules": names, "files": files})
     with open(path, "w") as file:
         file.write(lines)
@@ -84,7 +85,8 @@ def test_a_run_in_which_nothing_changed_reads_and_imports_nothing(
     assert code == 1
     assert "src/b.py" in out
     assert lane.files == []
-    assert not {"click", "libcst", "tomllib", "ast", "pickle", "tempfile"}.intersection(lane.modules)
+    heavy = {"click", "libcst", "tomllib", "ast", "pickle", "tempfile", "json", "subprocess", "dataclasses"}
+    assert not heavy.intersection(lane.modules)
 
 
 def test_the_full_run_does_read(lane: Lane) -> None:
@@ -214,7 +216,7 @@ def test_named_cache_folder(lane: Lane, tmp_path: Path) -> None:
     folder = tmp_path / "cache"
     lane.settled("check", "--cache-dir", str(folder))
     lane.settled("check", f"--cache-dir={folder}")
-    assert not (lane.project.root / cache.FOLDER).exists()
+    assert not (lane.project.root / FOLDER).exists()
 
 
 def test_no_more_runs_are_kept_than_are_useful(lane: Lane) -> None:
@@ -222,11 +224,11 @@ def test_no_more_runs_are_kept_than_are_useful(lane: Lane) -> None:
     for number in range(26):
         script = f"from concurrency_gate import cli; cli.run(['check', '--jobs', '{number + 1}'])"
         subprocess.run([sys.executable, "-c", script], cwd=lane.project.root, capture_output=True, check=True)
-    assert len(list((lane.project.root / cache.FOLDER / "runs").iterdir())) == 24
+    assert len(list((lane.project.root / FOLDER / "runs").iterdir())) == 24
 
 
 def record_of(project: Project) -> Path:
-    (file,) = (project.root / cache.FOLDER / "runs").iterdir()
+    (file,) = (project.root / FOLDER / "runs").iterdir()
     return file
 
 
@@ -235,50 +237,44 @@ def test_a_record_that_somebody_brings_is_foreign(lane: Lane) -> None:
     root = lane.project.root
     (root / "src/b.py").write_text("x = 1\n")
     assert lane.settled("check")[0] == 0
-    shutil.copytree(root / cache.FOLDER, root / "copy")
-    shutil.rmtree(root / cache.FOLDER)
-    (root / "copy").rename(root / cache.FOLDER)
+    shutil.copytree(root / FOLDER, root / "copy")
+    shutil.rmtree(root / FOLDER)
+    (root / "copy").rename(root / FOLDER)
     assert lane.run("check")[2] is False
 
 
-MADE_UP: list[object] = [
-    None,
-    {},
-    [],
-    [1, 2],
-    "x",
-    {"code": 0},
-    {
-        "code": 0,
-        "text": "clean",
-        "output": None,
-        "root": "/",
-        "named": {},
-        "listing": "",
-        "listed": [],
-        "stamps": "",
-    },
-    {"code": 0, "text": 1, "output": [], "root": {}, "named": [], "listing": 0, "listed": [0], "stamps": 0},
-    {
-        "code": [],
-        "text": "",
-        "output": None,
-        "root": "\0",
-        "named": {"\0": 1},
-        "listing": "",
-        "listed": ["\0"],
-        "stamps": "",
-    },
+MADE_UP = [
+    b"",
+    b"\xff",
+    b"{name}",
+    b"{name}\0" + b"0",
+    b"{name}\0" + b"0\0clean\0\0{root}\0\0\0" + b"0",
+    b"{name}\0" + b"0\0clean\0\0/nowhere\0\0\0" + b"0",
+    b"{name}\0" + b"7\0clean\0\0{root}\0\0\0" + b"0",
+    b"{name}\0" + b"x\0clean\0\0{root}\0\0\0" + b"0",
+    b"{name}\0" + b"0\0clean\0\0{root}\0\0\0" + b"-5\0a.py\0/etc/passwd",
+    b"{name}\0" + b"9" * 5000 + b"\0clean\0\0{root}\0\0\0" + b"0",
 ]
 
 
-@pytest.mark.parametrize("outcome", MADE_UP)
-def test_a_record_that_somebody_made_up_is_no_traceback(lane: Lane, outcome: object) -> None:
+@pytest.mark.parametrize("content", MADE_UP)
+def test_a_record_that_somebody_made_up_is_no_traceback(lane: Lane, content: bytes) -> None:
     code, out = lane.settled("check")
     file = record_of(lane.project)
-    for sealed in ([file.name, outcome], outcome, ["other", outcome]):
-        file.write_bytes(cache.seal(sealed))
+    content = content.replace(b"{name}", file.name.encode()).replace(b"{root}", bytes(lane.project.root))
+    for sealed in (seal(content), content):
+        file.write_bytes(sealed)
         assert lane.run("check")[:2] == (code, out)
+
+
+def test_a_record_in_the_place_of_another_is_not_taken_for_it(lane: Lane) -> None:
+    lane.settled("check", "src/a.py")
+    clean = record_of(lane.project)
+    content = clean.read_bytes()
+    clean.unlink()
+    code, out = lane.settled("check", "src")
+    record_of(lane.project).write_bytes(content)
+    assert lane.run("check", "src") == (code, out, False)
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
