@@ -48,6 +48,7 @@ class Handle(Generic[T]):
     _caller: Scope | None = None
     _inherited = math.inf  # the caller's deadline, which every attempt keeps
     _carried: Carried = ()
+    _since = 0.0  # when it came, if it had to wait
     _due = math.inf  # the deadline of this attempt
     _look = math.inf  # when the clock should look at it
     _job: Job | None = None
@@ -66,7 +67,6 @@ class Handle(Generic[T]):
         args: tuple[Any, ...],
         name: str,
         timeout: float,
-        now: float,
         loop: asyncio.AbstractEventLoop | None,
     ) -> None:
         self.name = name
@@ -74,7 +74,6 @@ class Handle(Generic[T]):
         self._pool = pool
         self._call = call
         self._args = args
-        self._since = now
         self._loop = loop
 
     @property

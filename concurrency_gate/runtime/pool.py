@@ -89,7 +89,7 @@ class Pool(Slots):
         now = time.monotonic()
         if name is None:
             name = getattr(call, "__qualname__", None) or name_of(call)
-        handle: AnyHandle = Handle(self, call, args, name, timeout or self.timeout, now, loop)
+        handle: AnyHandle = Handle(self, call, args, name, timeout or self.timeout, loop)
         if key is not None:
             handle.key = key
         carried = snapshot()

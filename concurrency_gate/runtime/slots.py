@@ -79,6 +79,7 @@ class Slots:
     def _place(self, handle: AnyHandle, now: float) -> bool:
         """Give the job a slot (True) or a place in line."""
         key = handle.key
+        handle._since = now
         if key is not None and not self._keys.take(key, handle):
             self._ledger.snoozed += 1
         elif self._busy < self.max_workers:
@@ -176,6 +177,7 @@ class Slots:
         self._ledger.retried += spent
         self._ledger.snoozed += not spent
         self._delayed[handle] = at
+        handle._since = time.monotonic()
         self._arm(min(at, handle._inherited))
 
     def _settle(self, handle: AnyHandle, outcome: Outcome, error: BaseException) -> None:

@@ -135,20 +135,17 @@ class AsyncPool(Pool):
         loop = handle._loop
         assert loop is not None
         if loop is here:
-            self._start(handle, loop)
-        elif not call_soon(loop, lambda: self._start(handle, loop)):
+            work = self._work(handle)
+            work.send(None)  # up to the bare yield: see there
+            # A Task itself and not loop.create_task: an eager task factory would run the job inside `submit`.
+            task = handle._runner = asyncio.Task(work, loop=loop, name=handle.name, context=Context())
+            if handle._ending is not None or handle._overran:  # told to end while there was no task to cancel
+                task.cancel()
+        elif not call_soon(loop, lambda: self._launch(handle, loop)):
             handle._ending = "its event loop is closed"
             following = self._end(handle, None, JobCancelled(handle._ending))
             if following is not None:
                 self._launch(following, here)
-
-    def _start(self, handle: AnyHandle, loop: asyncio.AbstractEventLoop) -> None:
-        work = self._work(handle)
-        work.send(None)  # up to the bare yield: see there
-        # A Task itself and not loop.create_task: an eager task factory would run the job inside `submit`.
-        task = handle._runner = asyncio.Task(work, loop=loop, name=handle.name, context=Context())
-        if handle._ending is not None or handle._overran:  # told to end while there was no task to cancel
-            task.cancel()
 
     async def _work(self, handle: AnyHandle) -> None:
         """The body of the task. Whatever the job raises ends here."""

@@ -163,14 +163,17 @@ class ThreadPool(Pool):
 
     def _launch(self, handle: AnyHandle, here: object) -> None:  # noqa: ARG002 - threads need no loop
         with self.lock:
+            without_job = len(self._workers) - (self._busy - 1)
+            if without_job > len(self._resting):
+                self._handover.append(
+                    handle
+                )  # one has just ended its job: sooner there than another wakes up
+                return
             if self._resting:
                 worker, fresh = self._resting.pop(), False
-            elif len(self._workers) < self.max_workers:
+            else:
                 worker, fresh = self._hire(), True
                 self._workers.add(worker)
-            else:
-                self._handover.append(handle)
-                return
             worker.handle = handle
         if not fresh:
             worker.wake.release()
