@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from concurrency_gate import run
 from concurrency_gate.cache import Store
 from concurrency_gate.config import Config, ConfigError
 from concurrency_gate.rule import Report, Rule
-from concurrency_gate.run import Run
+from concurrency_gate.run import Session
 from concurrency_gate.sources import Sources, discover
 
 Progress = Callable[[int, int], None]
@@ -38,25 +39,29 @@ def judge(
     overrides: Mapping[str, bytes] | None = None,
     store: Store | None = None,
 ) -> Report:
-    """Judge the selected files of a project that is already listed. `overrides` is text to use instead of that on disk,
-    by absolute path. The outcome is the same for any number of jobs, with and without a store."""
-    run = Run(sources, config, selected_rules(config), overrides or {}, store)
-    return run.report(progress)
+    """Judge the selected files of a project that is already listed. `overrides` is text to use instead of that
+    on disk, by absolute path. The outcome is the same for any number of jobs, with and without a store."""
+    return run.report(Session(sources, config, selected_rules(config), overrides or {}, store), progress)
 
 
 def rules(config: Config) -> list[type[Rule]]:
-    """The rules of the configured packs. Raises ConfigError for a pack that offers none, and for a code that two rules
-    claim."""
+    """The rules of the configured packs. Raises ConfigError for a pack that offers none, and for a code that
+    two rules claim."""
     found: dict[str, type[Rule]] = {}
     for pack in config.packs():
+        name = f'"{pack.__name__}"'
         offered = getattr(pack, "RULES", None)
         if not isinstance(offered, (tuple, list)):
-            raise config.mistake("rule_packs", f'"{pack.__name__}" offers no rules; give it a tuple named RULES')
+            raise config.mistake(
+                "rule_packs", f'"{pack.__name__}" offers no rules; give it a tuple named RULES'
+            )
         for rule in offered:
             if not (isinstance(rule, type) and issubclass(rule, Rule)):
-                raise config.mistake("rule_packs", f'"{pack.__name__}": {rule!r} is no subclass of Rule')
+                raise config.mistake("rule_packs", f"{name}: {rule!r} is no subclass of Rule")
             if found.setdefault(rule.code, rule) is not rule:
-                raise config.mistake("rule_packs", f'"{pack.__name__}" claims {rule.code}, which is another rule\'s')
+                raise config.mistake(
+                    "rule_packs", f'"{pack.__name__}" claims {rule.code}, which is another rule\'s'
+                )
     return list(found.values())
 
 

@@ -1,9 +1,11 @@
-"""One run: files through sieve and facts to the rules, and the rules' findings into a report."""
+"""From files to findings: through sieve and facts to the rules, one file at a time or all in one run."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
 
 from concurrency_gate import catalogue, sieve
 from concurrency_gate.cache import Store
@@ -19,8 +21,11 @@ from concurrency_gate.sources import Sources, Unreadable, decode, read
 JUDGED = ("application", "infra")
 
 
-class Run:
-    """Made for one report. Not thread-safe."""
+class Session:
+    """What is known of a project, kept from one judged file to the next. Not thread-safe; survives a fork.
+
+    Files are read once: a change on disk during a session goes unseen.
+    """
 
     def __init__(
         self,
@@ -28,7 +33,7 @@ class Run:
         config: Config,
         rules: Sequence[type[Rule]],
         overrides: Mapping[str, bytes],
-        store: Store | None,
+        store: Store | None = None,
     ) -> None:
         self.sources = sources
         self.config = config
@@ -36,14 +41,13 @@ class Run:
         self.overrides = overrides
         self.store = store
         self.unread: dict[str, Unread] = {}
+        self.needy: set[str] = set()
         self.failures: list[Failure] = []
-        files = [
-            File(source.path, source.role == "infra")
-            for source in sources.project
-            if source.role != "test"
-        ]
-        known = {file.path for file in files}
-        files += [File(s.path, s.role == "infra") for s in sources.selected if s.path not in known]
+        self._module_rules = [rule for rule in rules if issubclass(rule, ModuleRule)]
+        self._kinds = frozenset(kind for rule in self._module_rules for kind in rule.kinds)
+        self.judged = {source.path: source.role for source in sources.selected if source.role in JUDGED}
+        roles = {source.path: source.role for source in sources.project if source.role != "test"}
+        files = [File(path, role == "infra") for path, role in (roles | self.judged).items()]
         self.project = Project(files, self.read, config.roots)
         self.resolver = Resolver(self.project, catalogue.load(config.catalogue))
 
@@ -56,80 +60,65 @@ class Run:
             self.unread[path] = Unread(path, 1, error.reason)
             return b""
 
-    def report(self, progress: Callable[[int, int], None] | None = None) -> Report:
-        """Judge. Garbage collection waits: nothing here is garbage before the run ends."""
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
-            return self._report(progress)
-        finally:
-            if collecting:
-                gc.enable()
+    @cached_property
+    def suspects(self) -> frozenset[str]:
+        """The files that the sieve cannot clear. The first question reads the whole project."""
+        with _without_collector():
+            return frozenset(sieve.suspects(self.resolver, self._kinds))
 
-    def _report(self, progress: Callable[[int, int], None] | None) -> Report:
-        judged = [source for source in self.sources.selected if source.role in JUDGED]
-        module_rules = [rule for rule in self.rules if issubclass(rule, ModuleRule)]
-        kinds = frozenset(kind for rule in module_rules for kind in rule.kinds)
-        suspects = set(sieve.suspects(self.resolver, kinds))
-        findings: list[Finding] = []
-        needy: set[str] = set()
-        for done, source in enumerate(judged, start=1):
-            if self._is_readable(source.path) and source.path in suspects:
-                found, is_needy = self._judge(source.path, source.role == "infra", module_rules, kinds)
-                findings += found
-                if is_needy:
-                    needy.add(source.path)
-            if progress:
-                progress(done, len(judged))
+    def judge(self, path: str, *, parses: bool = False) -> list[Finding]:
+        """What the rules find in one of the `judged` files. `parses`: the caller knows that the file is Python,
+        so one that the sieve clears is not parsed."""
+        if not self._is_readable(path, parses) or path not in self.suspects:
+            return []
+        with _without_collector():
+            return self._judge(path, self.judged[path] == "infra")
+
+    def conclude(self, paths: Sequence[str], *, whole: bool) -> list[Finding]:
+        """What the rules about the run find once `paths` are judged; `whole`: they are the whole project."""
         outcome = Outcome(
             self.config,
             dict(self.sources.roles),
-            len(self.sources.selected) == len(self.sources.project),
-            frozenset(needy),
-            [unread for path, unread in self.unread.items() if path in {s.path for s in judged}],
+            whole,
+            frozenset(self.needy),
+            [self.unread[path] for path in paths if path in self.unread],
         )
-        for rule in self.rules:
-            if issubclass(rule, RunRule):
-                findings += rule().conclude(outcome)
-        return Report(tuple(sorted(set(findings))), tuple(sorted(self.failures)), self._summary())
+        asked = [rule for rule in self.rules if issubclass(rule, RunRule)]
+        return [finding for rule in asked for finding in rule().conclude(outcome)]
 
-    def _is_readable(self, path: str) -> bool:
-        """Whether a file can be decoded and parsed; what cannot is noted, also where the sieve would clear it."""
+    def _is_readable(self, path: str, parses: bool) -> bool:
+        """Whether a file can be decoded and parsed; what cannot is noted, also if the sieve would clear it."""
         data = self.project.text(path)
         if path in self.unread:
             return False
         try:
-            if not data.isascii():
+            if not data.isascii() or b"\0" in data:
                 decode(data)
             if self.project.is_parsed(path):
                 self.project.module(path)
-            else:
+            elif not parses:
                 parse(data)
         except Unreadable as error:
             self.unread[path] = Unread(path, 1, error.reason)
         except Unparsable as error:
             self.unread[path] = Unread(path, error.line, f"cannot be parsed: {error.reason}")
-        if path in self.project.unparsable:
-            error = self.project.unparsable[path]
-            self.unread[path] = Unread(path, error.line, f"cannot be parsed: {error.reason}")
+        unparsable = self.project.unparsable.get(path)
+        if unparsable is not None:
+            self.unread[path] = Unread(path, unparsable.line, f"cannot be parsed: {unparsable.reason}")
         return path not in self.unread
 
-    def _judge(
-        self, path: str, infra: bool, rules: Sequence[type[ModuleRule]], kinds: frozenset[str]
-    ) -> tuple[list[Finding], bool]:
-        """A file's findings, and whether it holds what only an infra path may."""
+    def _judge(self, path: str, infra: bool) -> list[Finding]:
         module = self.project.module(path)
         if module is None:
-            return [], False
-        found = uses(self.resolver, module, kinds)
-        exempt = frozenset(kind for rule in rules if rule.exempt_in_infra for kind in rule.kinds)
-        needy = infra and any(use.entry.kind in exempt for use in found)
-        asked = [rule for rule in rules if not (infra and rule.exempt_in_infra)]
+            return []
+        found = uses(self.resolver, module, self._kinds)
+        exempt = frozenset(kind for rule in self._module_rules if rule.exempt_in_infra for kind in rule.kinds)
+        if infra and any(use.entry.kind in exempt for use in found):
+            self.needy.add(path)
+        asked = [rule for rule in self._module_rules if not (infra and rule.exempt_in_infra)]
         wanted = frozenset(kind for rule in asked for kind in rule.kinds)
         found = [use for use in found if use.entry.kind in wanted]
-        if not found:
-            return [], needy
-        return self._ask(path, asked, found), needy
+        return self._ask(path, asked, found) if found else []
 
     def _ask(self, path: str, rules: Sequence[type[ModuleRule]], found: Sequence[Use]) -> list[Finding]:
         """Show a file to the rules. One that crashes is reported, and the others still judge."""
@@ -155,8 +144,34 @@ class Run:
                 findings += review().review(Inspection(path, text), tuple(findings))
         return findings
 
-    def _summary(self) -> Summary:
-        counts = dict.fromkeys(("application", "infra", "excluded", "test"), 0)
-        for source in self.sources.selected:
-            counts[source.role] += 1
-        return Summary(counts["application"], counts["infra"], counts["excluded"], counts["test"])
+
+def report(session: Session, progress: Callable[[int, int], None] | None = None) -> Report:
+    """Judge all selected files in one run."""
+    findings: list[Finding] = []
+    with _without_collector():
+        for done, path in enumerate(session.judged, start=1):
+            findings += session.judge(path)
+            if progress:
+                progress(done, len(session.judged))
+    whole = len(session.sources.selected) == len(session.sources.project)
+    findings += session.conclude(list(session.judged), whole=whole)
+    return Report(tuple(sorted(set(findings))), tuple(sorted(session.failures)), _summary(session.sources))
+
+
+def _summary(sources: Sources) -> Summary:
+    counts = dict.fromkeys(("application", "infra", "excluded", "test"), 0)
+    for source in sources.selected:
+        counts[source.role] += 1
+    return Summary(counts["application"], counts["infra"], counts["excluded"], counts["test"])
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Garbage collection waits: nothing that a session makes is garbage before its end."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
