@@ -41,24 +41,32 @@ class Handle(Generic[T]):
     for a job that was cancelled or dropped. Giving up waiting does not end the job: `cancel` does.
     """
 
-    # Most jobs never need these, so they stand in the class until one does: a handle is made for every job.
-    attempt = 1
-    """The number of the attempt, counted from 1."""
-    key: str | None = None
-    _caller: Scope | None = None
-    _inherited = math.inf  # the caller's deadline, which every attempt keeps
-    _carried: Carried = ()
-    _since = 0.0  # when it came, if it had to wait
-    _due = math.inf  # the deadline of this attempt
-    _look = math.inf  # when the clock should look at it
-    _job: Job | None = None
-    _overran = False
-    _ending: str | None = None  # why it was told to end, once it was
-    _runner: Any = None  # the task or the worker it runs in
-    _outcome: Outcome | None = None
-    _value: Any = None
-    _error: BaseException | None = None
-    _callbacks: list[Callable[[], object]] | None = None
+    # Slots, all of them filled at once: an attribute with a default in the class is slower to read and to
+    # set, and every job passes here.
+    __slots__ = (
+        "_args",
+        "_call",
+        "_callbacks",
+        "_caller",
+        "_carried",
+        "_due",
+        "_ending",
+        "_error",
+        "_inherited",
+        "_job",
+        "_look",
+        "_loop",
+        "_outcome",
+        "_overran",
+        "_pool",
+        "_runner",
+        "_since",
+        "_value",
+        "attempt",
+        "key",
+        "name",
+        "timeout",
+    )
 
     def __init__(
         self,
@@ -70,11 +78,27 @@ class Handle(Generic[T]):
         loop: asyncio.AbstractEventLoop | None,
     ) -> None:
         self.name = name
+        self.key: str | None = None
         self.timeout = timeout
+        self.attempt = 1
         self._pool = pool
         self._call = call
         self._args = args
         self._loop = loop
+        self._caller: Scope | None = None
+        self._carried: Carried = ()
+        self._inherited = math.inf  # the caller's deadline, which every attempt keeps
+        self._due = math.inf  # the deadline of this attempt
+        self._look = math.inf  # when the clock should look at it
+        self._since = 0.0  # when it came, if it had to wait
+        self._overran = False
+        self._ending: str | None = None  # why it was told to end, once it was
+        self._runner: Any = None  # the task or the worker it runs in
+        self._job: Job | None = None
+        self._outcome: Outcome | None = None
+        self._value: Any = None
+        self._error: BaseException | None = None
+        self._callbacks: list[Callable[[], object]] | None = None
 
     @property
     def job(self) -> Job:

@@ -134,7 +134,9 @@ class Slots:
         signals: Signals | None = None
         ended = late = False
         handle._runner = None  # a task, its context, the handle: a cycle that only the collector would end
-        with self.lock:
+        lock = self.lock
+        lock.acquire()
+        try:
             del self._running[handle]
             if self._stuck and handle in self._stuck:
                 self._stuck.discard(handle)
@@ -161,6 +163,8 @@ class Slots:
                 self._busy -= 1
             if self._room or self._idle:
                 signals = self._signals()
+        finally:
+            lock.release()
         if late:
             record(INFO, "a stuck job has ended", pool=self.name, job=handle.name)
         if ended and (error is not None or handle._callbacks is not None):
