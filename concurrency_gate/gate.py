@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from concurrency_gate import run
@@ -10,7 +11,7 @@ from concurrency_gate.cache import Store
 from concurrency_gate.config import Config, ConfigError
 from concurrency_gate.rule import Report, Rule
 from concurrency_gate.run import Session
-from concurrency_gate.sources import Sources, discover
+from concurrency_gate.sources import PathError, Source, Sources, classifier, discover
 
 Progress = Callable[[int, int], None]
 """Told how many files are done, of how many."""
@@ -44,6 +45,28 @@ def judge(
     return run.report(Session(sources, config, selected_rules(config), overrides or {}, store), progress)
 
 
+def session(
+    paths: Sequence[Path],
+    config: Config,
+    *,
+    overrides: Mapping[str, bytes] | None = None,
+    store: Store | None = None,
+) -> Session:
+    """For judging the files at or under `paths` one by one, when and if somebody asks. A file in `overrides` is
+    among them, whether or not it exists. Where nothing can be judged, `Session.judged` is empty."""
+    overrides = overrides or {}
+    try:
+        found = discover([path for path in paths if path.exists()], config)
+    except PathError:  # no Python file there
+        found = Sources(config.root, (), (), {}, b"", ())
+    role, root = classifier(config), config.root
+    given = [Path(path).relative_to(root).as_posix() for path in overrides if Path(path).is_relative_to(root)]
+    selected = {source.path: source for source in found.selected}
+    selected |= {path: Source(path, role(path)) for path in given}
+    found = replace(found, selected=tuple(selected.values()))
+    return Session(found, config, selected_rules(config), overrides, store)
+
+
 def rules(config: Config) -> list[type[Rule]]:
     """The rules of the configured packs. Raises ConfigError for a pack that offers none, and for a code that
     two rules claim."""
@@ -72,4 +95,4 @@ def selected_rules(config: Config) -> list[type[Rule]]:
     return [rule for rule in known if rule.code in codes]
 
 
-__all__ = ["ConfigError", "Progress", "check", "judge", "rules", "selected_rules"]
+__all__ = ["ConfigError", "Progress", "Session", "check", "judge", "rules", "selected_rules", "session"]
