@@ -97,6 +97,21 @@ def test_a_sleeping_thread_gets_the_item() -> None:
     assert received.result(5) == "news"
 
 
+@pytest.mark.parametrize("event", ["send", "close"])
+def test_what_comes_between_looking_and_falling_asleep_wakes(event: str) -> None:
+    channel: Channel[str] = Channel(1)
+    falling_asleep, _ = next(channel._receiving(None))
+    if event == "send":
+        channel.send_nowait("news")
+    else:
+        channel.close()
+    woken: list[bool] = []
+    withdraw = falling_asleep(lambda: woken.append(True))
+    assert woken
+    withdraw()
+    assert not channel._sleepers
+
+
 def test_a_sleeping_task_gets_the_item_from_another_thread() -> None:
     channel: Channel[str] = Channel(1)
     received = in_thread(lambda: asyncio.run(channel.receive_async()))

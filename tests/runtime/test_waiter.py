@@ -23,6 +23,10 @@ from .threads import PATIENCE, in_thread, until
 __all__ = ["database", "postgres_server"]
 
 
+AT_ONCE = 1.0
+"""Seconds: far more than a wakeup takes, far less than a wait that nothing ends (`PATIENCE`)."""
+
+
 def test_sixty_four_wait_and_the_next_is_refused_at_once() -> None:
     hub = WaiterHub()
 
@@ -48,10 +52,12 @@ def test_sixty_four_wait_and_the_next_is_refused_at_once() -> None:
 
 def test_a_notice_between_ticket_and_wait_is_not_lost() -> None:
     hub = WaiterHub()
+    begun = time.monotonic()
     with hub.ticket("indexed", "42") as ticket:
         hub.notify("indexed", "42")
         assert ticket.wait(PATIENCE)
         assert not ticket.wait(0), "one notice wakes once"
+    assert time.monotonic() - begun < AT_ONCE
 
 
 def test_a_notice_while_the_waiter_looks_is_not_lost() -> None:
@@ -65,7 +71,9 @@ def test_a_notice_while_the_waiter_looks_is_not_lost() -> None:
             hub.notify("indexed", "42")
         return seen
 
+    begun = time.monotonic()
     assert hub.wait_for(look, "indexed", "42", timeout=PATIENCE) == ["42"]
+    assert time.monotonic() - begun < AT_ONCE
 
 
 @pytest.mark.parametrize(
@@ -346,6 +354,7 @@ def test_a_silent_connection_is_asked_whether_it_lives(
     assert notices.connects == 1
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_forked_child_listens_for_itself(hub: WaiterHub, notices: PostgresNotices, writer: Writer) -> None:
     with hub.ticket("indexed", "42") as ticket:
         assert ticket.wait(PATIENCE)
