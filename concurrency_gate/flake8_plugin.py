@@ -72,9 +72,9 @@ def _be_heard(checker: Any) -> None:
     """See that flake8 neither skips a file nor drops an error of ours.
 
     It asks no plugin about a file with `# flake8: noqa`, nor about one that Python's parser refuses, and it
-    drops an error wherever the lines around it hold a noqa, be it in a string. A plugin has no say in that, so
-    the one method that returns a file's errors is wrapped, which is the same in flake8 6 and 7. What `select`,
-    `ignore` and `per-file-ignores` say still holds.
+    drops an error wherever the lines around it hold a noqa, be it in a string. A plugin has no say in that,
+    so the one method that returns a file's errors is wrapped, which is the same in flake8 6 and 7. What
+    `select`, `ignore` and `per-file-ignores` say still holds.
     """
     original: Callable[[Any], Any] = checker.run_checks
     if hasattr(original, "__wrapped__"):
