@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 
+from concurrency_gate.git import start_git
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,23 +17,11 @@ if TYPE_CHECKING:
 SUFFIXES = (".py", ".pyw")
 _NEVER_SOURCE = ("__pycache__", "node_modules")
 _VENV_MARK = "pyvenv.cfg"
+_PATTERNS = [f"*{suffix}" for suffix in (*SUFFIXES, _VENV_MARK)]
+_LIST = ["ls-files", "-c", "-o", "--exclude-standard", "-z", "--", *_PATTERNS]
 
 Stamp = tuple[int, int, int, int, int]
 """What `stat` says: modification time and change time in nanoseconds, size in bytes, inode, mode."""
-
-# Listing runs nothing that the repository brings: no fsmonitor hook, and ls-files knows no other. That is
-# what makes it safe to accept a repository of another owner, as containers in CI have them all the time.
-_GIT = ("git", "-c", "core.fsmonitor=false", "-c", "safe.directory=*")
-_LIST = (
-    "ls-files",
-    "-c",
-    "-o",
-    "--exclude-standard",
-    "-z",
-    "--",
-    *("*" + s for s in SUFFIXES),
-    "*" + _VENV_MARK,
-)
 
 
 def start_listing(root: str) -> Callable[[], bytes]:
@@ -40,7 +30,7 @@ def start_listing(root: str) -> Callable[[], bytes]:
     Two equal listings mean the same files. Git decides what is ignored where there is git; elsewhere every
     file counts.
     """
-    wait_for_git = _start_git(root)
+    wait_for_git = start_git(root, _LIST)
 
     def wait() -> bytes:
         listing = wait_for_git()
@@ -49,57 +39,6 @@ def start_listing(root: str) -> Callable[[], bytes]:
         # Git may list nothing because a repository further up ignores the whole project: then it has no say.
         has_a_say = listing or os.path.exists(os.path.join(root, ".git"))
         return listing if has_a_say else _walk(root)
-
-    return wait
-
-
-def _start_git(root: str) -> Callable[[], bytes | None]:
-    """Start git; calling the result waits for what it prints, None where it fails or there is none."""
-    command = [*_GIT, "-C", root, *_LIST]
-    # A hook's GIT_DIR and GIT_INDEX_FILE are relative to another folder, or name a half-made index.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    if not hasattr(os, "posix_spawnp"):
-        return _start_git_elsewhere(command, environment)
-
-    # Importing subprocess would take longer than git takes to list thousands of files.
-    reading, writing = os.pipe()
-    actions = [
-        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-        (os.POSIX_SPAWN_DUP2, writing, 1),
-        (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
-    ]
-    try:
-        process = os.posix_spawnp(command[0], command, environment, file_actions=actions)
-    except (OSError, ValueError):
-        os.close(reading)
-        return lambda: None
-    finally:
-        os.close(writing)
-
-    def wait() -> bytes | None:
-        with open(reading, "rb") as pipe:
-            output = pipe.read()
-        try:
-            _, status = os.waitpid(process, 0)
-        except ChildProcessError:  # the embedding program ignores SIGCHLD, and the status is lost
-            return output or None
-        return output if status == 0 else None
-
-    return wait
-
-
-def _start_git_elsewhere(command: list[str], environment: dict[str, str]) -> Callable[[], bytes | None]:
-    """The same on Windows."""
-    import subprocess
-
-    def wait() -> bytes | None:
-        try:
-            completed = subprocess.run(
-                command, env=environment, stdin=subprocess.DEVNULL, capture_output=True
-            )
-        except OSError:
-            return None
-        return completed.stdout if completed.returncode == 0 else None
 
     return wait
 
