@@ -42,7 +42,7 @@ def judge(
 ) -> Report:
     """Judge the selected files of a project that is already listed. `overrides` is text to use instead of that
     on disk, by absolute path. The outcome is the same for any number of jobs, with and without a store."""
-    return run.report(Session(sources, config, selected_rules(config), overrides or {}, store), progress)
+    return run.report(Session(sources, config, selected_rules(config), overrides or {}, store), progress, jobs)
 
 
 def session(

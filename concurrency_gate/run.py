@@ -10,9 +10,11 @@ from functools import cached_property
 from concurrency_gate import catalogue, sieve
 from concurrency_gate.cache import Store
 from concurrency_gate.config import Config
+from concurrency_gate.facts.mentions import Mentions
 from concurrency_gate.facts.project import File, Project
+from concurrency_gate.facts.proofs import Proofs
 from concurrency_gate.facts.resolver import Resolver
-from concurrency_gate.facts.syntax import Unparsable, parse
+from concurrency_gate.facts.syntax import Unparsable, prove_readable
 from concurrency_gate.facts.uses import Use, uses
 from concurrency_gate.inspection import Inspection, Outcome, Unread
 from concurrency_gate.rule import Failure, Finding, ModuleRule, Report, ReviewRule, Rule, RunRule, Summary
@@ -61,10 +63,10 @@ class Session:
             return b""
 
     @cached_property
-    def suspects(self) -> frozenset[str]:
-        """The files that the sieve cannot clear. The first question reads the whole project."""
+    def suspects(self) -> Mapping[str, Mentions]:
+        """The files that the sieve cannot clear, with the lines that matter. The first question reads the whole project."""
         with _without_collector():
-            return frozenset(sieve.suspects(self.resolver, self._kinds))
+            return sieve.suspects(self.resolver, self._kinds)
 
     def judge(self, path: str, *, parses: bool = False) -> list[Finding]:
         """What the rules find in one of the `judged` files. `parses`: the caller knows that the file is Python,
@@ -97,7 +99,7 @@ class Session:
             if self.project.is_parsed(path):
                 self.project.module(path)
             elif not parses:
-                parse(data)
+                prove_readable(data)
         except Unreadable as error:
             self.unread[path] = Unread(path, 1, error.reason)
         except Unparsable as error:
@@ -111,7 +113,7 @@ class Session:
         module = self.project.module(path)
         if module is None:
             return []
-        found = uses(self.resolver, module, self._kinds)
+        found = uses(self.resolver, module, self._kinds, self.suspects[path])
         exempt = frozenset(kind for rule in self._module_rules if rule.exempt_in_infra for kind in rule.kinds)
         if infra and any(use.entry.kind in exempt for use in found):
             self.needy.add(path)
@@ -145,14 +147,22 @@ class Session:
         return findings
 
 
-def report(session: Session, progress: Callable[[int, int], None] | None = None) -> Report:
+def report(
+    session: Session, progress: Callable[[int, int], None] | None = None, jobs: int | None = None
+) -> Report:
     """Judge all selected files in one run."""
     findings: list[Finding] = []
     with _without_collector():
-        for done, path in enumerate(session.judged, start=1):
-            findings += session.judge(path)
-            if progress:
-                progress(done, len(session.judged))
+        texts = {path: session.project.text(path) for path in session.judged}
+        with Proofs(texts, jobs) as proofs:
+            order = sorted(session.judged, key=lambda path: path not in session.suspects)
+            proven: frozenset[str] | None = None
+            for done, path in enumerate(order, start=1):
+                if proven is None and path not in session.suspects:
+                    proven = proofs.take()
+                findings += session.judge(path, parses=proven is not None and path in proven)
+                if progress:
+                    progress(done, len(order))
     whole = len(session.sources.selected) == len(session.sources.project)
     findings += session.conclude(list(session.judged), whole=whole)
     return Report(tuple(sorted(set(findings))), tuple(sorted(session.failures)), _summary(session.sources))

@@ -7,22 +7,28 @@ search again until nothing new comes.
 
 from __future__ import annotations
 
+from .facts.mentions import Mentions
 from .facts.resolver import Resolver
-from .facts.uses import renamed
+from .facts.uses import handed_on
 
 
-def suspects(r: Resolver, kinds: frozenset[str]) -> list[str]:
-    """The files that may use a name of these kinds, in the project's order."""
+def suspects(r: Resolver, kinds: frozenset[str]) -> dict[str, Mentions]:
+    """The files that may use a name of these kinds, in the project's order, each with the lines that matter in it."""
     project = r.project
     words = dict.fromkeys(sorted(r.catalogue.words(kinds)))
     queue = list(words)
-    found: set[str] = set()
+    found: dict[str, Mentions] = {}
     for word in queue:
-        fresh = [path for path in project.files_with(word) if path not in found]
-        found.update(fresh)
-        for module in project.modules(fresh):
-            for name in renamed(r, module, kinds):
+        for path in project.files_with(word):
+            module = project.module(path)
+            if module is None:
+                continue
+            mentions = found.get(path)
+            if mentions is None:
+                mentions = found[path] = Mentions(module)
+            fresh = mentions.spread([word])
+            for name in handed_on(r, module, fresh, kinds):
                 if name not in words:
                     words[name] = None
                     queue.append(name)
-    return [path for path in project.files if path in found]
+    return {path: found[path] for path in project.files if path in found}

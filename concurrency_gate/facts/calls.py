@@ -102,9 +102,7 @@ def _that_matter(function: Function, name: str, values: Values) -> Values:
             wanted = function.selecting if isinstance(value.value, str) else function.tested
             if name not in wanted:
                 continue
-        elif isinstance(value, Object) and value.type.startswith("builtins.") and value.item is None:
-            continue
-        elif isinstance(value, Collection) and not value.items and not value.fixed and value.keys is None:
+        elif (isinstance(value, Object) and value.type.startswith("builtins.") and value.item is None) or (isinstance(value, Collection) and not value.items and not value.fixed and value.keys is None):
             continue
         kept.append(value)
     return tuple(kept)

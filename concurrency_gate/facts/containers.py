@@ -135,12 +135,12 @@ def filled(r: Resolver, values: Values, name: str, scope: Scope) -> Values:
     if not any(isinstance(v, Collection) and not v.fixed for v in values):
         return values
     module = scope.module
-    stores = _stores(module).get(name, ())
-    if not stores:
+    puts = stores(module).get(name, ())
+    if not puts:
         return values
     items: list[Values] = []
     keys: list[str | None] = []
-    for store_scope, key, node, how in stores:
+    for store_scope, key, node, how in puts:
         for frame in r.callers.frames_of_scope(store_scope):
             put = r.values(node, store_scope, frame)
             label = _label(r, key, store_scope, frame)
@@ -171,7 +171,8 @@ def _label(r: Resolver, key: ast.expr | None, scope: Scope, frame: Frame | None)
     return only.value if isinstance(only, Constant) and isinstance(only.value, str) else None
 
 
-def _stores(module: Module) -> dict[str, list[Store]]:
+def stores(module: Module) -> dict[str, list[Store]]:
+    """What a module puts into containers, by the name under which it knows the container."""
     cached: dict[str, list[Store]] | None = module.__dict__.get("stores")
     if cached is None:
         cached = module.__dict__["stores"] = _find_stores(module)
@@ -228,4 +229,4 @@ def _nodes_of(scope: Scope) -> list[ast.AST]:
     return found[::-1]
 
 
-__all__ = ["ClassValue", "External", "awaited", "element", "entered", "filled", "iterated", "yielded"]
+__all__ = ["ClassValue", "External", "awaited", "element", "entered", "filled", "iterated", "stores", "yielded"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from . import calls, containers, members, names
+from . import containers, members, names
 from .values import (
     Arguments,
     ClassValue,
@@ -17,6 +17,7 @@ from .values import (
     External,
     FunctionValue,
     Instance,
+    ModuleValue,
     Object,
     Partial,
     Values,
@@ -138,7 +139,7 @@ def _import_module(r: Resolver, value: External, given: Arguments) -> Values:
     found: list[Values] = []
     for name in _strings(_argument(given, 0)):
         module = r.project.find(name)
-        found.append((names.ModuleValue(module),) if module else (External(r.catalogue.canonical(name)),))
+        found.append((ModuleValue(module),) if module else (External(r.catalogue.canonical(name)),))
     return union(*found, ())
 
 

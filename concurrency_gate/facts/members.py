@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from . import calls, names
@@ -77,8 +78,8 @@ class Classes:
         outer, dependencies.mask = dependencies.mask, 0
         try:
             bases = self.bases(cls)
-            orders = [list(self.order(b)) if isinstance(b, Class) else [b] for b in bases]
-            merged = _linearise([*orders, list(bases)])
+            orders: list[list[Base]] = [list(self.order(b)) if isinstance(b, Class) else [b] for b in bases]
+            merged = _linearise([*orders, [*bases]])
             if merged is None:
                 merged = list(dict.fromkeys(base for order in orders for base in order))
             result: tuple[Base, ...] = (cls, *merged)
@@ -133,7 +134,7 @@ class Classes:
 def _linearise(orders: list[list[Base]]) -> list[Base] | None:
     """C3 (docs.python.org, "The Python 2.3 Method Resolution Order"); None where there is no such order."""
     merged: list[Base] = []
-    orders = [list(order) for order in orders if order]
+    orders = [order for order in orders if order]
     while orders:
         tails = {id(b) if isinstance(b, Class) else b for order in orders for b in order[1:]}
         head = next(
@@ -184,7 +185,8 @@ def _external(r: Resolver, value: External, name: str) -> Values:
     full = r.catalogue.canonical(f"{value.name}.{name}")
     shape = r.catalogue.attribute(full)
     if shape is not None:
-        return shaped(r, shape, value, ())
+        typed = shaped(r, shape, value, ())
+        return tuple(replace(v, name=full) if isinstance(v, Object) and not v.name else v for v in typed)
     return (External(full, value.receiver),)
 
 
@@ -203,8 +205,8 @@ def shaped(r: Resolver, shape: Shape, receiver: Value | None, arguments: tuple[V
     if kind == "self":
         return (receiver,) if receiver is not None else ()
     if kind == "item":
-        item = receiver.item if isinstance(receiver, Object) else None
-        return (item,) if item is not None else ()
+        element = receiver.item if isinstance(receiver, Object) else None
+        return (element,) if element is not None else ()
     if kind == "argument":
         return arguments[shape.index] if shape.index < len(arguments) else ()
     if kind == "instance":
@@ -368,6 +370,23 @@ def bind(r: Resolver, value: Value, receiver: Value) -> Values:
     if value.function.scope.kind == "lambda" or value.function.parameters or value.function.node.args.vararg:
         return (FunctionValue(value.function, receiver, value.closure, value.role),)
     return (value,)
+
+
+def property_getters(r: Resolver, value: Instance, name: str) -> list[FunctionValue]:
+    """The getters that reading `value.name` may run, bound to their receiver."""
+    starts = [value.cls] if value.exact else [value.cls, *r.subclasses(value.cls)[:MANY]]
+    found: dict[FunctionValue, None] = {}
+    for start in starts:
+        owner = next((b for b in r.classes.order(start) if isinstance(b, Class) and name in b.member_names), None)
+        if owner is None:
+            continue
+        for binding in owner.scope.bindings.get(name, ()):
+            if binding.kind == "def":
+                for each in names.bound(r, binding, owner.scope, _around(r, owner)):
+                    if isinstance(each, FunctionValue) and each.role == "property":
+                        receiver = value if start is value.cls else Instance(start)
+                        found[FunctionValue(each.function, receiver, each.closure)] = None
+    return list(found)
 
 
 __all__ = ["Base", "Classes", "ast", "attribute", "bind", "instances_of", "shaped"]

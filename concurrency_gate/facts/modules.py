@@ -59,6 +59,11 @@ class Module:
             found.extend(scope.children.values())
         return found
 
+    @cached_property
+    def scope_of(self) -> dict[int, Scope]:
+        """The scope that a function's or class's node opens, by the node's `id`."""
+        return {id(scope.node): scope for scope in self.scopes}
+
 
 class Function:
     """A function, method or lambda."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from . import calls, containers
 from .modules import Module
 from .scopes import Binding, Position, Scope, end, position
-from .values import ClassValue, Collection, Constant, External, Frame, ModuleValue, Values, union
+from .values import ClassValue, Collection, Constant, External, Frame, ModuleValue, Object, Values, union
 
 if TYPE_CHECKING:
     from .resolver import Resolver
@@ -71,10 +72,10 @@ def _bound(r: Resolver, binding: Binding, scope: Scope, frame: Frame | None) -> 
     if kind == "import":
         return imported(r, scope.module, binding.target)
     if kind == "def":
-        function = scope.module.function(scope.children[id(node)])
+        function = scope.module.function(scope.module.scope_of[id(node)])
         return calls.decorated(r, function, scope, frame)
     if kind == "class":
-        return calls.decorated_class(r, scope.module.cls(scope.children[id(node)]), scope, frame)
+        return calls.decorated_class(r, scope.module.cls(scope.module.scope_of[id(node)]), scope, frame)
     if kind == "parameter":
         return parameter(r, binding, scope, frame)
     if kind in ("value", "item", "enter"):
@@ -88,6 +89,9 @@ def _bound(r: Resolver, binding: Binding, scope: Scope, frame: Frame | None) -> 
             found = union(*(containers.element(r, value, (), index) for value in found))
         if kind == "value" and not binding.path:
             found = containers.filled(r, found, binding.name, scope)
+            if scope.kind == "module":
+                kept = f"{scope.module.name}.{binding.name}"
+                found = tuple(replace(v, name=kept) if isinstance(v, Object) and not v.name else v for v in found)
         if binding.annotation is not None and not _says_enough(found):
             found = r.instance_of(binding.annotation, scope, frame) or found
         return found

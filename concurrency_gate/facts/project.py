@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 
+from .mentions import WORDS
 from .modules import Module
 from .syntax import Unparsable, parse
 
 _HEADER = re.compile(rb"(?m)^[ \t]*class[ \t]+(\w+)[^\n(]*\(([^)]*)\)")
 _RENAMED = re.compile(rb"\b(\w+)[ \t]+as[ \t]+(\w+)")
 _PROPERTY = re.compile(rb"@[\w.]*property[^\n]*\n(?:[ \t]*@[^\n]*\n)*[ \t]*(?:async[ \t]+)?def[ \t]+(\w+)")
-_WORDS = bytes(c if c == 95 or c >= 128 or chr(c).isalnum() else 32 for c in range(256))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Project:
     def _files_by_word(self) -> dict[bytes, list[str]]:
         index: dict[bytes, list[str]] = {}
         for path in self.files:
-            for word in set(self.text(path).translate(_WORDS).split()):
+            for word in set(self.text(path).translate(WORDS).split()):
                 index.setdefault(word, []).append(path)
         return index
 

@@ -4,7 +4,7 @@
 ask. Answers are memoised; an answer that was computed while a cycle was cut is kept only at the head of the cycle,
 since anywhere else it would depend on who asked first.
 
-The parts: names (`names.py`), attributes and classes (`members.py`), calls (`calls.py`), annotations (`annotations.py`), and
+The parts: names (`names.py`), attributes and classes (`members.py`), calls (`calls.py`), annotations (`hints.py`), and
 what Python itself and its standard library do with values (`intrinsics.py`).
 """
 
@@ -14,7 +14,7 @@ import ast
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
-from . import annotations, callers, calls, containers, members, names
+from . import callers, calls, containers, hints, members, names
 from .modules import Class, Function
 from .scopes import Scope
 from .values import (
@@ -152,7 +152,7 @@ class Resolver:
 
     def instance_of(self, node: ast.expr, scope: Scope, frame: Frame | None) -> Values:
         """What an annotation says a value is."""
-        return annotations.instances(self, node, scope, frame)
+        return hints.instances(self, node, scope, frame)
 
     def subclasses(self, cls: Class) -> tuple[Class, ...]:
         return self.classes.subclasses(cls)
@@ -266,9 +266,7 @@ def _subscript(r: Resolver, node: ast.Subscript, scope: Scope, frame: Frame | No
     position = node.slice.value if isinstance(node.slice, ast.Constant) else None
     found: list[Values] = []
     for value in r.values(node.value, scope, frame):
-        if isinstance(node.slice, ast.Slice):
-            found.append((value,))
-        elif isinstance(value, (ClassValue, External)) and not index:
+        if isinstance(node.slice, ast.Slice) or (isinstance(value, (ClassValue, External)) and not index):
             found.append((value,))
         elif isinstance(value, ClassValue) or (isinstance(value, External) and names.is_class_name(value.name)):
             found.append((value,))  # a generic class with its parameter: Box[int]

@@ -1,16 +1,20 @@
 """From bytes to a syntax tree, also where the code is newer than the running interpreter.
 
 `ast` reads about ten times as many lines a second as LibCST, but only the grammar of the interpreter it runs in.
-What it cannot read goes through LibCST, which rewrites newer syntax to older without moving a line.
+What it cannot read is rewritten to older syntax, in place.
 """
 
 from __future__ import annotations
 
 import ast
+import symtable
 import warnings
+from collections.abc import Iterator
+
+_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
-class Unparsable(Exception):
+class Unparsable(Exception):  # noqa: N818 - says what the file is; it becomes a finding
     """The text is not Python that can be read. `line` is 1 where it is not known."""
 
     def __init__(self, reason: str, line: int = 1) -> None:
@@ -21,23 +25,45 @@ class Unparsable(Exception):
 
 def parse(data: bytes) -> ast.Module:
     """The module's tree. Columns are UTF-8 byte offsets, as `ast` gives them. Raises `Unparsable`."""
-    try:
-        return _parse(data)
-    except SyntaxError as error:
-        try:
-            from .downlevel import downlevel
-
-            return _parse(downlevel(data))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            raise Unparsable(_reason(error), error.lineno or 1) from None
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise Unparsable(_reason(error)) from None
-
-
-def _parse(data: bytes) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # invalid escapes in the code we read are not our business
-        return ast.parse(data)
+        try:
+            return ast.parse(data)
+        except SyntaxError as error:
+            first = error
+        except _UNREADABLE as error:
+            raise Unparsable(_reason(error)) from None
+        for older in _rewritten(data):
+            try:
+                return ast.parse(older)
+            except _UNREADABLE:
+                continue
+    raise Unparsable(_reason(first), first.lineno or 1)
+
+
+def prove_readable(data: bytes) -> None:
+    """Raise `Unparsable` exactly if `parse` would, without making a tree of what is plain."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            symtable.symtable(data, "", "exec")  # type: ignore[arg-type] # takes bytes as `compile` does
+    except _UNREADABLE:
+        parse(data)
+
+
+def _rewritten(data: bytes) -> Iterator[bytes]:
+    """The text in older syntax, by cheap means first; f-strings need LibCST."""
+    from .downlevel import downlevel
+
+    older = downlevel(data)
+    if older != data:
+        yield older
+    from .fstrings import rewrite
+
+    try:
+        yield downlevel(rewrite(data))
+    except _UNREADABLE:
+        return
 
 
 def _reason(error: BaseException) -> str:

@@ -7,14 +7,17 @@ A reference counts like a call, for whoever gets it can call it. What only talks
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .calls import returned
 from .conditions import holds
+from .mentions import Mentions
 from .modules import Class, Module
+from .names import bound
 from .scopes import Position, Scope, end, position
-from .values import ClassValue, External, Frame, Object, Partial, Value
+from .values import ClassValue, Collection, External, Frame, FunctionValue, Object, Partial, Value
 
 if TYPE_CHECKING:
     from concurrency_gate.catalogue import Entry
@@ -38,12 +41,14 @@ class Use:
     through: str = ""
 
 
-def uses(r: Resolver, module: Module, kinds: frozenset[str]) -> list[Use]:
-    """All uses of names of these kinds, in the order of the text."""
+def uses(r: Resolver, module: Module, kinds: frozenset[str], mentions: Mentions) -> list[Use]:
+    """All uses of names of these kinds, in the order of the text. Only lines that `mentions` tells of are looked at."""
     found: dict[tuple[Position, Position, str], Use] = {}
     for scope in module.scopes:
+        if not mentions.touch(scope.node):
+            continue
         frame = frame_at(r, scope)
-        for node, form, call in _candidates(r, scope, frame):
+        for node, form, call in _candidates(r, scope, frame, mentions):
             for use in _judge(r, node, form, call, scope, frame, kinds):
                 found.setdefault((use.start, use.end, use.entry.kind), use)
     return sorted(found.values(), key=lambda use: (use.start, use.end, use.entry.kind))
@@ -57,30 +62,36 @@ def frame_at(r: Resolver, scope: Scope) -> Frame | None:
     return r.default_frame(current.module.function(current)) if current is not None else None
 
 
-def renamed(r: Resolver, module: Module, kinds: frozenset[str]) -> Iterator[str]:
-    """Names under which a module hands on what it should not: aliases, derived classes, attributes. Files that use one
-    of these need not hold a word of the catalogue."""
+def handed_on(r: Resolver, module: Module, names: Set[str], kinds: frozenset[str]) -> Iterator[str]:
+    """Those of a module's names under which other modules get what is asked for: aliases, derived classes, attributes,
+    collections, functions that return it. Files that use one of these need not hold a word of the catalogue."""
     for scope in module.scopes:
-        if scope.kind not in ("module", "class"):
-            continue
         frame = frame_at(r, scope)
-        for name, bindings in scope.bindings.items():
-            kinds_bound = {binding.kind for binding in bindings}
-            if kinds_bound & {"value", "from", "class"}:
-                node = ast.copy_location(ast.Name(name, ast.Load()), module.tree.body[-1])
-                r.keep(node)
-                values = r.values(node, scope, frame)
-                if any(_entries(r, value, kinds) or _base_entry(r, value, kinds) for value in values):
+        if scope.kind in ("module", "class"):
+            for name in names & scope.bindings.keys():
+                bindings = scope.bindings[name]
+                values = (v for binding in bindings for v in bound(r, binding, scope, frame))
+                if any(_gives(r, value, kinds) for value in values):
                     yield name
-    for scope in module.scopes:
         for _, name, binding in scope.attributes:
-            if binding.kind == "value" and isinstance(binding.node, (*_NAMING, ast.Call)):
-                if any(_entries(r, v, kinds) for v in r.values(binding.node, scope, frame_at(r, scope))):
-                    yield name
+            if name in names and any(_gives(r, value, kinds) for value in bound(r, binding, scope, frame)):
+                yield name
+
+
+def _gives(r: Resolver, value: Value, kinds: frozenset[str], depth: int = 3) -> bool:
+    """Whether a use of what is asked for can begin with this value."""
+    if isinstance(value, Collection):
+        return depth > 0 and any(_gives(r, v, kinds, depth - 1) for values in value.items for v in values)
+    if isinstance(value, FunctionValue):
+        if not depth or value.function.is_async:
+            return False
+        given = returned(r, r.default_frame(value.function))
+        return any(_gives(r, v, kinds, depth - 1) for v in given)
+    return bool(_entries(r, value, kinds) or _base_entry(r, value, kinds))
 
 
 def _candidates(
-    r: Resolver, scope: Scope, frame: Frame | None
+    r: Resolver, scope: Scope, frame: Frame | None, mentions: Mentions
 ) -> Iterator[tuple[ast.expr, str, ast.Call | None]]:
     """(expression, form, call) for each place where a name may be used."""
     node = scope.node
@@ -95,6 +106,8 @@ def _candidates(
     stack: list[ast.AST] = list(roots)
     while stack:
         current = stack.pop()
+        if not mentions.touch(current):
+            continue
         if isinstance(current, _NAMING):
             if isinstance(current.ctx, ast.Load):
                 yield current, "reference", None

@@ -28,11 +28,13 @@ class External:
 @dataclass(frozen=True, slots=True)
 class Object:
     """An instance of an external type. `item` is the type's parameter (a queryset's model, a list's element);
-    `runs` is the project function that calling the object runs (a Celery task)."""
+    `runs` is the project function that calling the object runs (a Celery task). `name` is where a module keeps it: two signals
+    are told apart by that."""
 
     type: str
     item: Value | None = None
     runs: Value | None = None
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from .names import is_class_name
 from .scopes import Scope
-from .values import ClassValue, Collection, External, Frame, Instance, Object, Values, union
+from .values import ClassValue, Collection, External, Frame, Instance, Object, Value, Values, union
 
 if TYPE_CHECKING:
     from .resolver import Resolver
@@ -45,9 +45,7 @@ def _instances(r: Resolver, node: ast.expr, scope: Scope, frame: Frame | None) -
         elif isinstance(value, External) and value.name in ("typing.Self", "typing_extensions.Self"):
             found.append((frame.receiver,) if frame and frame.receiver else ())
         elif isinstance(value, External) and (is_class_name(value.name) or _is_plain(r, value.name)):
-            if not value.name.startswith(_TYPING):
-                found.append((Object(value.name),))
-            elif value.name in ("builtins.dict", "builtins.list"):
+            if not value.name.startswith(_TYPING) or value.name in ("builtins.dict", "builtins.list"):
                 found.append((Object(value.name),))
         elif isinstance(value, Object) and value.type.startswith("typing."):
             found.append(_alias(r, value))
@@ -108,7 +106,7 @@ def _generic(r: Resolver, node: ast.Subscript, scope: Scope, frame: Frame | None
 
 
 def _classes(values: Values) -> Values:
-    found = []
+    found: list[Value] = []
     for value in values:
         if isinstance(value, Instance):
             found.append(ClassValue(value.cls))
