@@ -1,6 +1,6 @@
 """Asking git: the one place of the gate that starts a process by hand, and therefore on its own allow-list.
 
-Importing subprocess would take longer than git takes to list thousands of files, and the fast lane would wait.
+Importing subprocess would take longer than git takes to list thousands of files.
 """
 
 from __future__ import annotations

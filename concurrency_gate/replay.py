@@ -181,7 +181,16 @@ def _name(folder: str, argv: Sequence[str]) -> str:
     the listing."""
     terminal = [os.environ.get(name, "") for name in ("NO_COLOR", "FORCE_COLOR", "TERM")]
     mark = witness(folder) if _named_folder(argv) is None else ""
-    parts = [mark, __version__, sys.version, os.getcwd(), str(sys.stdout.isatty()), *terminal, *argv]
+    parts = [
+        mark,
+        __version__,
+        sys.version,
+        *sys.path,
+        os.getcwd(),
+        str(sys.stdout.isatty()),
+        *terminal,
+        *argv,
+    ]
     return digest("\0".join(parts).encode("utf-8", "surrogatepass"))
 
 

@@ -184,6 +184,16 @@ def test_another_command_line_or_place_is_another_run(lane: Lane) -> None:
     assert lane.run("check", str(root), cwd=root.parent)[2] is True
 
 
+def test_a_rule_pack_that_cannot_be_imported_any_more_is_missed(lane: Lane, tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "acme_rules.py").write_text("RULES = ()\n")
+    lane.project.write({"concurrency-gate.toml": 'rule-packs = ["acme_rules"]'}).age()
+    with_pack = {"PYTHONPATH": str(tmp_path / "site")}
+    assert lane.project.run("check", env=with_pack).returncode == 1
+    assert lane.project.run("check", env=with_pack).returncode == 1
+    assert lane.project.run("check").returncode == 2
+
+
 def test_a_file_as_fresh_as_the_run_is_not_trusted(lane: Lane) -> None:
     """A second change within the clock's tick would bear the same time."""
     script = (
