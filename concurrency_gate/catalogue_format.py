@@ -26,6 +26,7 @@ MARKS = (
     "statements",
     "handlers",
     "defers",
+    "injects",
     "open",
     "runs",
     "wraps",

@@ -1,0 +1,204 @@
+"""Transaction blocks: where in a module a transaction is open, and the files that may hold one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from concurrency_gate.facts.modules import Class, Function, Module
+from concurrency_gate.facts.scopes import Scope
+from concurrency_gate.facts.uses import frame_at
+from concurrency_gate.facts.values import ClassValue, Constant, External, Frame, Object
+
+from .openers import Opener, Openers
+
+if TYPE_CHECKING:
+    from concurrency_gate.facts.resolver import Resolver
+
+_MARKS = ("blocks", "decorators", "begins", "handlers", "injects")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Code that runs while a transaction is open. `nodes` are what runs; `opener` says by what, `line` where."""
+
+    opener: str
+    line: int
+    nodes: Sequence[ast.AST]
+    scope: Scope
+    frame: Frame | None
+    instead: str
+
+
+class Blocks:
+    """Finds the blocks of modules; `transactional` and `detached` are dotted names from the configuration."""
+
+    def __init__(self, resolver: Resolver, transactional: Sequence[str], detached: Sequence[str]) -> None:
+        self._resolver = resolver
+        self._transactional = [name.rpartition(".") for name in transactional]
+        self._detached = detached
+        self.openers = Openers(resolver)
+
+    # -- which files ------------------------------------------------------------------------------------------------
+
+    def suspects(self) -> list[str]:
+        """The files that may hold a block: by the catalogue's words, and by those of wrappers that modules offer."""
+        project = self._resolver.project
+        words = dict.fromkeys(self._words())
+        queue = list(words)
+        found: set[str] = set()
+        for word in queue:
+            fresh = [path for path in project.files_with(word) if path not in found]
+            found.update(fresh)
+            for module in project.modules(fresh):
+                for name in self._offered(module):
+                    if name not in words:
+                        words[name] = None
+                        queue.append(name)
+        return [path for path in project.files if path in found]
+
+    def _words(self) -> list[str]:
+        catalogue = self._resolver.catalogue
+        words = set(catalogue.words(_MARKS)) | catalogue.owners("blocks")
+        words |= {owner.rpartition(".")[2] for owner, _, _ in self._transactional}
+        return sorted(words)
+
+    def _offered(self, module: Module) -> Iterator[str]:
+        """Names by which other modules may open a transaction through this one."""
+        r = self._resolver
+        for scope in module.scopes:
+            if scope.kind == "function":
+                function = module.function(scope)
+                if self.openers.exported(function):
+                    outermost = function
+                    while outermost.parent is not None:
+                        outermost = outermost.parent
+                    yield outermost.name
+            elif scope.kind == "class":
+                if self.openers.opens(module.cls(scope)):
+                    yield scope.name
+            if scope.kind in ("module", "class"):
+                for name, bindings in scope.bindings.items():
+                    for binding in bindings:
+                        if binding.kind == "value" and isinstance(binding.node, (ast.Call, ast.Name, ast.Attribute)):
+                            values = r.values(binding.node, scope, frame_at(r, scope))
+                            if any(isinstance(v, (External, Object)) and self.openers.of_value(v) for v in values):
+                                yield name
+            for _, name, binding in scope.attributes:
+                if binding.kind == "value" and isinstance(binding.node, (ast.Call, ast.Name, ast.Attribute)):
+                    values = r.values(binding.node, scope, frame_at(r, scope))
+                    if any(isinstance(v, (External, Object)) and self.openers.of_value(v) for v in values):
+                        yield name
+
+    # -- which code --------------------------------------------------------------------------------------------------
+
+    def of_module(self, module: Module) -> list[Block]:
+        """The module's blocks, outer ones first."""
+        found: list[Block] = []
+        for scope in module.scopes:
+            if scope.kind == "class":
+                found += self._of_class(module.cls(scope))
+        for scope in module.scopes:
+            if scope.kind in ("function", "module", "class"):
+                found += self._in_scope(module, scope)
+        return found
+
+    def _in_scope(self, module: Module, scope: Scope) -> Iterator[Block]:
+        frame = frame_at(self._resolver, scope)
+        if scope.kind == "function":
+            function = module.function(scope)
+            parent = scope.parent
+            assert parent is not None
+            opener = self.openers.decorating(function, parent, frame_at(self._resolver, parent))
+            opener = opener or self._injected(function, parent)
+            if opener is not None:
+                yield self._whole(function, opener)
+                return
+        body = scope.node.body  # type: ignore[attr-defined]
+        for opener, nodes in self.openers.blocks(body, scope, frame):
+            line = next((n.lineno for n in nodes if hasattr(n, "lineno")), 1)
+            yield Block(opener.name, self._line(body, nodes, line), nodes, scope, frame, opener.instead)
+
+    def _line(self, body: list[ast.stmt], nodes: Sequence[ast.AST], line: int) -> int:
+        """Where the block is opened: the `with` around the nodes, else the statement before them."""
+        for node in ast.walk(ast.Module(body, [])):
+            if isinstance(node, (ast.With, ast.AsyncWith)) and node.body and node.body[0] in nodes:
+                return node.lineno
+        return line
+
+    def _whole(self, function: Function, opener: Opener) -> Block:
+        frame = self._resolver.default_frame(function)
+        return Block(opener.name, function.line, function.body, function.scope, frame, opener.instead)
+
+    def _injected(self, function: Function, around: Scope) -> Opener | None:
+        """A dependency that a framework enters around the function and that yields inside a transaction."""
+        r = self._resolver
+        if not r.catalogue.marked("injects"):
+            return None
+        args = function.node.args
+        places = [*args.defaults, *(d for d in args.kw_defaults if d is not None)]
+        for argument in (*args.posonlyargs, *args.args, *args.kwonlyargs):
+            if isinstance(argument.annotation, ast.Subscript) and isinstance(argument.annotation.slice, ast.Tuple):
+                places += argument.annotation.slice.elts[1:]
+        for node in places:
+            if not isinstance(node, ast.Call) or not node.args:
+                continue
+            frame = frame_at(r, around)
+            named = r.values(node.func, around, frame)
+            if any(isinstance(v, External) and r.catalogue.marks("injects", v.name) for v in named):
+                for dependency in r.values(node.args[0], around, frame):
+                    opener = self.openers.injected(dependency)
+                    if opener is not None:
+                        return opener
+        return None
+
+    # -- methods that somebody wraps -----------------------------------------------------------------------------------
+
+    def _of_class(self, cls: Class) -> Iterator[Block]:
+        r = self._resolver
+        for opener, name in (*self._class_decorators(cls), *self._handled(cls)):
+            for method in cls.methods.get(name, ()):
+                frame = r.default_frame(method)
+                yield Block(opener.name, method.line, method.body, method.scope, frame, opener.instead)
+
+    def _class_decorators(self, cls: Class) -> Iterator[tuple[Opener, str]]:
+        """`@method_decorator(atomic, name="dispatch")` on a class."""
+        r = self._resolver
+        scope = cls.scope.parent
+        assert scope is not None
+        frame = frame_at(r, scope)
+        for node in cls.node.decorator_list:
+            if not isinstance(node, ast.Call) or not node.args:
+                continue
+            name = next((k.value for k in node.keywords if k.arg == "name"), None)
+            if not (isinstance(name, ast.Constant) and isinstance(name.value, str)):
+                continue
+            if any(isinstance(v, External) and r.catalogue.marks("wraps", v.name) for v in r.values(node.func, scope, frame)):
+                opener = self.openers.wrapping(node.args[0], scope, frame)
+                if opener is not None:
+                    yield opener, name.value
+
+    def _handled(self, cls: Class) -> Iterator[tuple[Opener, str]]:
+        """Methods that a framework, or a runner of the project, wraps in a transaction."""
+        r = self._resolver
+        for base in r.classes.order(cls):
+            if isinstance(base, str):
+                for name in cls.methods:
+                    for entry in r.catalogue.marks("handlers", f"{base}.{name}"):
+                        yield Opener(f"{base}.{name}", entry.library, entry.instead), name
+        for owner, _, method in self._transactional:
+            if method in cls.methods and self._derives(cls, owner):
+                if not any(self._derives(cls, marker) for marker in self._detached):
+                    advice = "use a detached handler, which owns its transactions, or hand the call to a job of its own"
+                    yield Opener(f"{owner}.{method}", "", advice), method
+
+    def _derives(self, cls: Class, dotted: str) -> bool:
+        return any(
+            (isinstance(base, Class) and f"{base.module.name}.{base.qualname}" == dotted) or base == dotted
+            for base in self._resolver.classes.order(cls)
+        )
+
+
+__all__ = ["Block", "Blocks", "ClassValue", "Constant"]

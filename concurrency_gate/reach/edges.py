@@ -1,0 +1,251 @@
+"""What each place in a body leads to: functions of the project, and effects of the catalogue."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from concurrency_gate.facts import calls, members
+from concurrency_gate.facts.conditions import holds
+from concurrency_gate.facts.scopes import Position, Scope, end, position
+from concurrency_gate.facts.values import (
+    Arguments,
+    ClassValue,
+    Collection,
+    External,
+    Frame,
+    FunctionValue,
+    Instance,
+    Object,
+    Partial,
+    Suspended,
+    Value,
+    Values,
+)
+
+from .signals import Signals
+from .walk import Visit, running
+
+if TYPE_CHECKING:
+    from concurrency_gate.catalogue import Entry
+    from concurrency_gate.facts.resolver import Resolver
+
+Target = Frame | tuple["Entry", str]
+"""Where an edge leads: a function of the project as this call runs it, or an effect with the name that has it."""
+
+_KEPT = (ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.Return, ast.Yield)
+"""Parents that keep a coroutine or generator for later: the body does not run here."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Edge:
+    """A place in a body and all that it may lead to. `resolved` is false for a call of which nothing is known."""
+
+    start: Position
+    end: Position
+    text: str
+    targets: tuple[Target, ...]
+    resolved: bool
+    is_call: bool
+
+
+class Edges:
+    """Computes edges on demand, each body once."""
+
+    def __init__(self, resolver: Resolver, kinds: frozenset[str]) -> None:
+        self._resolver = resolver
+        self._kinds = kinds
+        self._known: dict[Frame, tuple[tuple[Edge, ...], int]] = {}
+        self.signals = Signals(resolver)
+
+    def of_frame(self, frame: Frame) -> tuple[Edge, ...]:
+        """The edges out of a function's body."""
+        dependencies = self._resolver.project.dependencies
+        known = self._known.get(frame)
+        if known is None:
+            outer, dependencies.mask = dependencies.mask, 0
+            edges = tuple(self.of_nodes(frame.function.body, frame.function.scope, frame))
+            known = self._known[frame] = (edges, dependencies.mask)
+            dependencies.mask = outer
+        dependencies.mask |= known[1]
+        return known[0]
+
+    def of_nodes(self, roots: Iterable[ast.AST], scope: Scope, frame: Frame | None) -> Iterator[Edge]:
+        """The edges out of these nodes, in the order of the text."""
+        for visit in running(self._resolver, roots, scope, frame):
+            edge = self._edge(visit, frame)
+            if edge is not None:
+                yield edge
+
+    def _edge(self, visit: Visit, frame: Frame | None) -> Edge | None:
+        node, scope = visit.node, visit.scope
+        if isinstance(node, ast.Call):
+            callees = self._resolver.values(node.func, scope, frame)
+            targets = self._call(node, visit.parent, callees, scope, frame)
+            return Edge(position(node.func), end(node.func), _text(node.func), _once(targets), bool(callees), True)
+        place: ast.expr
+        if isinstance(node, ast.Await):
+            place, found = node.value, self._suspended(node.value, "coroutine", scope, frame)
+        elif isinstance(node, (ast.For, ast.AsyncFor)):
+            place, found = node.iter, self._iteration(node.iter, scope, frame)
+        elif isinstance(node, ast.comprehension):
+            place, found = node.iter, self._iteration(node.iter, scope, frame)
+        elif isinstance(node, ast.YieldFrom):
+            place, found = node.value, self._iteration(node.value, scope, frame)
+        elif isinstance(node, ast.withitem):
+            place, found = node.context_expr, self._entering(node.context_expr, scope, frame)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            if node.attr not in self._resolver.project.property_names:
+                return None
+            place, found = node, self._property(node, scope, frame)
+        else:
+            return None
+        targets = _once(found)
+        return Edge(position(place), end(place), _text(place), targets, True, False) if targets else None
+
+    # -- calls ----------------------------------------------------------------------------------------------------
+
+    def _call(
+        self, node: ast.Call, parent: ast.AST | None, callees: Values, scope: Scope, frame: Frame | None
+    ) -> Iterator[Target]:
+        given = self._resolver.arguments(node, scope, frame) if callees else calls.NOTHING
+        kept = isinstance(parent, _KEPT)
+        func = node.func
+        owners = self._resolver.values(func.value, scope, frame) if isinstance(func, ast.Attribute) else ()
+        for callee in callees:
+            yield from self._callee(callee, given, node, kept, owners)
+
+    def _callee(
+        self, callee: Value, given: Arguments, node: ast.Call, kept: bool, owners: Values = ()
+    ) -> Iterator[Target]:
+        """`owners` is what the called method is read from: a signal keeps its name there."""
+        r = self._resolver
+        if isinstance(callee, FunctionValue):
+            function = callee.function
+            suspends = function.is_async or function.is_generator
+            if callee.role == "manager" or (suspends and kept):
+                return
+            yield calls.frame_of(r, callee, given)
+        elif isinstance(callee, ClassValue):
+            yield from self._construction(callee, given, node)
+        elif isinstance(callee, Instance):
+            for method in r.attribute(callee, "__call__"):
+                yield from self._callee(method, given, node, kept)
+        elif isinstance(callee, Partial):
+            yield from self._callee(callee.target, calls.merged(callee.arguments, given), node, kept)
+        elif isinstance(callee, Object):
+            found = list(self._effects(f"{callee.type}.__call__", node))
+            yield from found
+            if callee.runs is not None and not found:
+                yield from self._callee(callee.runs, given, node, kept)
+        elif isinstance(callee, External):
+            yield from self._external(callee, given, node, owners)
+
+    def _construction(self, callee: ClassValue, given: Arguments, node: ast.Call) -> Iterator[Target]:
+        r = self._resolver
+        exact = Instance(callee.cls, exact=True)
+        for name in ("__new__", "__init__", "__post_init__"):
+            for method in r.attribute(exact, name):
+                if isinstance(method, FunctionValue):
+                    yield calls.frame_of(r, method, given)
+                elif isinstance(method, External) and name == "__init__":
+                    yield from self._effects(method.name.removesuffix(".__init__"), node)
+
+    def _external(self, callee: External, given: Arguments, node: ast.Call, owners: Values) -> Iterator[Target]:
+        catalogue = self._resolver.catalogue
+        name = callee.name
+        if catalogue.marks("defers", name):
+            return
+        called = list(self._called_in_turn(callee, given, node))
+        overridden = any(isinstance(target, Frame) for target in called)
+        yield from called
+        if not overridden:  # a library's method that ends in one of ours does what ours does
+            yield from self._effects(name, node)
+        for key in ("runs", "transacts"):
+            for entry in catalogue.marks(key, name):
+                yield from self._run_argument(entry.argument, given, node)
+        for signal in catalogue.fires(name):
+            yield from self.signals.receivers(signal, self._sender(callee))
+        if catalogue.marks("sends", name):
+            for owner in owners:
+                yield from self.signals.sent(owner, given)
+
+    def _sender(self, callee: External) -> Values:
+        receiver = callee.receiver
+        if isinstance(receiver, Object) and receiver.item is not None:
+            receiver = receiver.item
+        return (ClassValue(receiver.cls),) if isinstance(receiver, (Instance, ClassValue)) else ()
+
+    def _called_in_turn(self, callee: External, given: Arguments, node: ast.Call) -> Iterator[Target]:
+        """The methods that a library's method calls, where the project has its own."""
+        r = self._resolver
+        for shape, method in r.catalogue.calls(callee.name):
+            for receiver in members.shaped(r, shape, callee.receiver, given.positional):
+                for value in r.attribute(receiver, method):
+                    if isinstance(value, FunctionValue) or (
+                        isinstance(value, External) and value.name != callee.name
+                    ):
+                        yield from self._callee(value, calls.NOTHING, node, False)
+
+    def _run_argument(self, index: int, given: Arguments, node: ast.Call) -> Iterator[Target]:
+        """What a callable or coroutine that is handed over, and run before the call returns, leads to."""
+        chosen = given.positional if index < 0 else given.positional[index : index + 1]
+        rest = Arguments(given.positional[index + 1 :], given.keywords) if index >= 0 else calls.NOTHING
+        for values in (*chosen, given.rest if index < 0 else ()):
+            for value in values:
+                for each in value.items[0] if isinstance(value, Collection) and value.items else (value,):
+                    if isinstance(each, Suspended):
+                        yield each.frame
+                    elif isinstance(each, (FunctionValue, Partial, Instance, Object, External)):
+                        yield from self._callee(each, rest, node, False)
+
+    def _effects(self, name: str, node: ast.Call) -> Iterator[Target]:
+        for entry in self._resolver.catalogue.effects(name):
+            if entry.kind in self._kinds and (entry.when is None or holds(entry.when, node)):
+                yield (entry, name)
+
+    # -- what runs a body without a call ------------------------------------------------------------------------------
+
+    def _suspended(self, node: ast.expr, kind: str, scope: Scope, frame: Frame | None) -> Iterator[Target]:
+        for value in self._resolver.values(node, scope, frame):
+            if isinstance(value, Suspended) and value.kind == kind:
+                yield value.frame
+
+    def _iteration(self, node: ast.expr, scope: Scope, frame: Frame | None) -> Iterator[Target]:
+        for value in self._resolver.values(node, scope, frame):
+            if isinstance(value, Suspended) and value.kind == "generator":
+                yield value.frame
+            elif isinstance(value, Instance):
+                yield from self._methods(value, ("__iter__", "__next__", "__aiter__", "__anext__"))
+
+    def _entering(self, node: ast.expr, scope: Scope, frame: Frame | None) -> Iterator[Target]:
+        for value in self._resolver.values(node, scope, frame):
+            if isinstance(value, Suspended) and value.kind == "manager":
+                yield value.frame
+            elif isinstance(value, Instance):
+                yield from self._methods(value, ("__enter__", "__exit__", "__aenter__", "__aexit__"))
+
+    def _methods(self, value: Instance, names: Iterable[str]) -> Iterator[Target]:
+        for name in names:
+            for method in self._resolver.attribute(value, name):
+                if isinstance(method, FunctionValue):
+                    yield calls.frame_of(self._resolver, method, calls.NOTHING)
+
+    def _property(self, node: ast.Attribute, scope: Scope, frame: Frame | None) -> Iterator[Target]:
+        r = self._resolver
+        for owner in r.values(node.value, scope, frame):
+            if isinstance(owner, Instance):
+                for getter in members.property_getters(r, owner, node.attr):
+                    yield calls.frame_of(r, getter, calls.NOTHING)
+
+
+def _once(targets: Iterable[Target]) -> tuple[Target, ...]:
+    return tuple(dict.fromkeys(targets))
+
+
+def _text(node: ast.expr) -> str:
+    """What is called, for a chain's step: short, and in one line."""
+    text = ast.unparse(node)
+    return text if len(text) <= 60 else f"...{text[-57:]}"

@@ -1,0 +1,24 @@
+"""What reach hands to the rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from concurrency_gate.facts.scopes import Position
+from concurrency_gate.rule import Step
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """A place inside a transaction block from which an effect is reached. `way` names the functions between, outermost
+    first; `opener` is what opens the transaction, at `block_line`; `instead` is the library's advice, or empty."""
+
+    start: Position
+    end: Position
+    kind: str
+    effect: str
+    opener: str
+    block_line: int
+    way: tuple[str, ...]
+    chain: tuple[Step, ...]
+    instead: str

@@ -1,0 +1,161 @@
+"""From the calls inside transaction blocks to effects: edges forward, then one search back for each kind.
+
+Cycles do no harm, and chains come out shortest. Where two ways are equally long, the one first in the text is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from concurrency_gate.facts.modules import Function
+from concurrency_gate.facts.values import Frame, Instance
+from concurrency_gate.rule import Step
+
+from .blocks import Block
+from .edges import Edge, Edges
+from .findings import Reach
+
+MOST_FRAMES = 20_000
+"""Frames that the blocks of one file may reach; beyond, the search stops and what lies there counts as unresolved."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Next:
+    """The next hop towards an effect: an edge, and the frame it leads to (None: the effect itself)."""
+
+    distance: int
+    edge: Edge
+    frame: Frame | None
+    effect: str
+
+
+class Graph:
+    """What the blocks of one file reach."""
+
+    def __init__(self, edges: Edges, path: str, blocks: list[Block]) -> None:
+        self._edges = edges
+        self._path = path
+        self._outgoing: list[tuple[Block, list[Edge]]] = [
+            (block, list(edges.of_nodes(block.nodes, block.scope, block.frame))) for block in blocks
+        ]
+        self._frames = self._explore()
+        self._next = {kind: self._search(kind) for kind in self._kinds()}
+
+    def _explore(self) -> dict[Frame, tuple[Edge, ...]]:
+        found: dict[Frame, tuple[Edge, ...]] = {}
+        queue = [t for _, edges in self._outgoing for e in edges for t in e.targets if isinstance(t, Frame)]
+        for frame in queue:
+            if frame in found or len(found) >= MOST_FRAMES:
+                continue
+            found[frame] = self._edges.of_frame(frame)
+            queue += [t for edge in found[frame] for t in edge.targets if isinstance(t, Frame) and t not in found]
+        return found
+
+    def _all_edges(self) -> Iterator[Edge]:
+        for _, edges in self._outgoing:
+            yield from edges
+        for inner in self._frames.values():
+            yield from inner
+
+    def _kinds(self) -> list[str]:
+        kinds = {t[0].kind for edge in self._all_edges() for t in edge.targets if not isinstance(t, Frame)}
+        return sorted(kinds)
+
+    def _search(self, kind: str) -> dict[Frame, _Next]:
+        """For each frame that reaches the kind: its first hop on a shortest way."""
+        callers: dict[Frame, list[tuple[Frame, Edge]]] = {}
+        found: dict[Frame, _Next] = {}
+        queue: list[Frame] = []
+        for frame, edges in self._frames.items():
+            for edge in edges:
+                for target in edge.targets:
+                    if isinstance(target, Frame):
+                        callers.setdefault(target, []).append((frame, edge))
+                    elif target[0].kind == kind and frame not in found:
+                        found[frame] = _Next(1, edge, None, target[1])
+                        queue.append(frame)
+        for frame in queue:
+            for caller, edge in callers.get(frame, ()):
+                if caller not in found:
+                    found[caller] = _Next(found[frame].distance + 1, edge, frame, found[frame].effect)
+                    queue.append(caller)
+        return found
+
+    # -- answers ----------------------------------------------------------------------------------------------------
+
+    def reaches(self) -> list[Reach]:
+        """One for each place in a block and each kind, by the shortest way."""
+        found: dict[tuple[object, ...], Reach] = {}
+        for block, edges in self._outgoing:
+            for edge in edges:
+                for kind in self._kinds_of(edge):
+                    reach = self._reach(block, edge, kind)
+                    if reach is not None:
+                        found.setdefault((edge.start, edge.end, kind), reach)
+        return sorted(found.values(), key=lambda reach: (reach.start, reach.end, reach.kind))
+
+    def _kinds_of(self, edge: Edge) -> list[str]:
+        return [kind for kind in self._next] if edge.targets else []
+
+    def _reach(self, block: Block, edge: Edge, kind: str) -> Reach | None:
+        best: _Next | None = None
+        for target in edge.targets:
+            if isinstance(target, Frame):
+                onward = self._next[kind].get(target)
+                if onward is not None and (best is None or onward.distance + 1 < best.distance):
+                    best = _Next(onward.distance + 1, edge, target, onward.effect)
+            elif target[0].kind == kind:
+                best = _Next(1, edge, None, target[1])
+                break
+        if best is None:
+            return None
+        way: list[str] = []
+        steps: list[Step] = [Step(self._path, edge.start[0], self._told(edge, best.frame, best.effect))]
+        frame = best.frame
+        while frame is not None:
+            way.append(f"{_label(frame)}()")
+            onward = self._next[kind][frame]
+            path = frame.function.module.path
+            steps.append(Step(path, onward.edge.start[0], self._told(onward.edge, onward.frame, best.effect)))
+            frame = onward.frame
+        return Reach(
+            edge.start, edge.end, kind, best.effect, block.opener, block.line, tuple(way), tuple(steps), block.instead
+        )
+
+    def _told(self, edge: Edge, frame: Frame | None, effect: str) -> str:
+        if frame is None:
+            return effect if edge.text == effect else f"{edge.text} is {effect}"
+        return f"{edge.text} runs {_label(frame)}"
+
+    def counts(self) -> tuple[int, list[Step]]:
+        """(calls in and under the blocks, those among them of which nothing is known)."""
+        total = 0
+        unresolved: dict[Step, None] = {}
+        groups = [(self._path, edges) for _, edges in self._outgoing]
+        seen: set[Function] = set()
+        for frame, edges in self._frames.items():
+            if frame.function not in seen:
+                seen.add(frame.function)
+                groups.append((frame.function.module.path, list(edges)))
+        for path, edges in groups:
+            for edge in edges:
+                if edge.is_call:
+                    total += 1
+                    if not edge.resolved:
+                        unresolved[Step(path, edge.start[0], edge.text)] = None
+        return total, list(unresolved)
+
+
+def _label(frame: Frame) -> str:
+    """A function as a reader knows it: with the class that it runs for, where that is not the one it stands in."""
+    function = frame.function
+    receiver = frame.receiver
+    if isinstance(receiver, Instance) and function.owner is not None:
+        return f"{receiver.cls.name}.{function.name}"
+    if function.owner is not None:
+        return f"{function.owner.name}.{function.name}"
+    return function.name
+
+
+__all__ = ["Graph"]

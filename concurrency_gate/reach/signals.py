@@ -1,0 +1,130 @@
+"""Who listens to a signal: receivers that the project registers, by decorator or by a call."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from concurrency_gate.facts import calls
+from concurrency_gate.facts.modules import Module
+from concurrency_gate.facts.scopes import Scope
+from concurrency_gate.facts.uses import frame_at
+from concurrency_gate.facts.values import (
+    Arguments,
+    ClassValue,
+    Collection,
+    External,
+    Frame,
+    FunctionValue,
+    Object,
+    Value,
+    Values,
+)
+
+if TYPE_CHECKING:
+    from concurrency_gate.facts.resolver import Resolver
+
+Registration = tuple[str, Values, FunctionValue]
+"""(the signal's name, senders, receiver); no senders means all."""
+
+
+class Signals:
+    """Registrations are searched once, in the files that hold a word of registration."""
+
+    def __init__(self, resolver: Resolver) -> None:
+        self._resolver = resolver
+        self._found: tuple[list[Registration], int] | None = None
+
+    def receivers(self, signal: str, sender: Values) -> Iterator[Frame]:
+        """The receivers of a signal, by its name, as it is sent for one of these classes (any, if none is known)."""
+        if not signal:
+            return
+        name = self._resolver.catalogue.canonical(signal)
+        for registered, senders, receiver in self._registrations():
+            if registered == name and (not senders or any(self._matches(senders, each) for each in sender)):
+                yield calls.frame_of(self._resolver, receiver, calls.NOTHING)
+
+    def sent(self, signal: Value, given: Arguments) -> Iterator[Frame]:
+        """The receivers of a signal that a call sends."""
+        sender = (*given.keyword("sender"), *(given.positional[0] if given.positional else ()))
+        yield from self.receivers(_name(signal), sender)
+
+    def _matches(self, senders: Values, sender: Value) -> bool:
+        if sender in senders:
+            return True
+        return isinstance(sender, ClassValue) and any(
+            isinstance(wanted, ClassValue) and self._resolver.classes.derives(wanted.cls, sender.cls)
+            for wanted in senders
+        )
+
+    def _registrations(self) -> list[Registration]:
+        dependencies = self._resolver.project.dependencies
+        if self._found is None:
+            outer, dependencies.mask = dependencies.mask, 0
+            self._found = (list(self._search()), dependencies.mask)
+            dependencies.mask = outer
+        dependencies.mask |= self._found[1]
+        return self._found[0]
+
+    def _search(self) -> Iterator[Registration]:
+        project = self._resolver.project
+        words = self._resolver.catalogue.words({"registers"})
+        paths = dict.fromkeys(path for word in sorted(words) for path in project.files_with(word))
+        for module in project.modules(path for path in project.files if path in paths):
+            yield from self._in_module(module)
+
+    def _in_module(self, module: Module) -> Iterator[Registration]:
+        for scope in module.scopes:
+            node = scope.node
+            if scope.parent is not None and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                for decorator in node.decorator_list:
+                    if isinstance(decorator, ast.Call):
+                        yield from self._decorated(decorator, scope, scope.parent)
+            if scope.kind != "class":
+                for statement in getattr(node, "body", ()) if isinstance(node.body, list) else ():  # type: ignore[attr-defined]
+                    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+                        yield from self._connected(statement.value, scope)
+
+    def _decorated(self, node: ast.Call, scope: Scope, around: Scope) -> Iterator[Registration]:
+        r = self._resolver
+        frame = frame_at(r, around)
+        for callee in r.values(node.func, around, frame):
+            if isinstance(callee, External) and r.catalogue.marks("registers", callee.name):
+                given = r.arguments(node, around, frame)
+                receiver = FunctionValue(scope.module.function(scope), None, frame)
+                signals = self._owner(node, around, frame) or (given.positional[0] if given.positional else ())
+                for value in signals:
+                    for signal in _each(value):
+                        yield (_name(signal), given.keyword("sender"), receiver)
+
+    def _connected(self, node: ast.Call, scope: Scope) -> Iterator[Registration]:
+        r = self._resolver
+        if not isinstance(node.func, ast.Attribute):
+            return
+        frame = frame_at(r, scope)
+        for callee in r.values(node.func, scope, frame):
+            if not isinstance(callee, External) or not r.catalogue.marks("registers", callee.name):
+                continue
+            given = r.arguments(node, scope, frame)
+            handlers = given.positional[0] if given.positional else given.keyword("receiver")
+            for receiver in handlers:
+                for signal in self._owner(node, scope, frame):
+                    if isinstance(receiver, FunctionValue):
+                        yield (_name(signal), given.keyword("sender"), receiver)
+
+    def _owner(self, node: ast.Call, scope: Scope, frame: Frame | None) -> Values:
+        """What `connect` is read from: the signal itself keeps its name, its method does not."""
+        r = self._resolver
+        found = r.values(node.func.value, scope, frame) if isinstance(node.func, ast.Attribute) else ()
+        return tuple(value for value in found if _name(value))
+
+
+def _name(value: Value) -> str:
+    return value.name if isinstance(value, (External, Object)) else ""
+
+
+def _each(value: Value) -> Values:
+    if isinstance(value, Collection):
+        return tuple(signal for values in value.items for signal in values)
+    return (value,)
