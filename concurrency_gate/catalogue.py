@@ -197,6 +197,15 @@ class Catalogue:
         names.update(name for name in self.data["bases"] if names.intersection(self._ancestors(name)))
         return frozenset(map(_word, names))
 
+    def owners(self, kind: str) -> frozenset[str]:
+        """The top-level modules of the names under one key of MARKS: a file that holds an instance of a class got it
+        from there, though it need not name the class."""
+        return frozenset(name.partition(".")[0] for name in self.data["marks"][kind])
+
+    def marked(self, kind: str) -> bool:
+        """Whether there is any entry under a key of MARKS."""
+        return bool(self.data["marks"][kind])
+
     # Classes
 
     def is_subclass(self, name: str, base: str) -> bool:

@@ -88,6 +88,8 @@ class Rule:
     green: ClassVar[Sequence[Example]] = ()
     plant: ClassVar[str] = ""
     """A module with a violation in its last statement, which `prove` plants; empty where the rule is about the run."""
+    planted_settings: ClassVar[Mapping[str, Sequence[str]]] = {}
+    """Entries that `prove` adds to lists of the configuration, for a rule that finds fault with these."""
 
 
 class ModuleRule(Rule):
@@ -97,7 +99,10 @@ class ModuleRule(Rule):
     `self.report` what is wrong. A rule is made anew for each file."""
 
     kinds: ClassVar[frozenset[str]] = frozenset()
-    """Kinds of the catalogue. A statement is visited only if facts found a use, or a reach, of one of these in it."""
+    """Kinds of the catalogue. A statement is visited if a name of one of these is used in it."""
+
+    effects: ClassVar[frozenset[str]] = frozenset()
+    """Kinds of the catalogue. A statement is visited if one of these is reached from it while a transaction is open."""
 
     exempt_in_infra: ClassVar[bool] = False
     """Whether an infra path may do what the rule forbids everybody else."""

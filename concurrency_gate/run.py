@@ -17,7 +17,9 @@ from concurrency_gate.facts.resolver import Resolver
 from concurrency_gate.facts.syntax import Unparsable, prove_readable
 from concurrency_gate.facts.uses import Use, uses
 from concurrency_gate.inspection import Inspection, Outcome, Unread
-from concurrency_gate.rule import Failure, Finding, ModuleRule, Report, ReviewRule, Rule, RunRule, Summary
+from concurrency_gate.reach.analysis import Analysis, Reached
+from concurrency_gate.reach.findings import Reach
+from concurrency_gate.rule import Failure, Finding, ModuleRule, Report, ReviewRule, Rule, RunRule, Step, Summary
 from concurrency_gate.sources import Sources, Unreadable, decode, read
 
 JUDGED = ("application", "infra")
@@ -52,6 +54,10 @@ class Session:
         files = [File(path, role == "infra") for path, role in (roles | self.judged).items()]
         self.project = Project(files, self.read, config.roots)
         self.resolver = Resolver(self.project, catalogue.load(config.catalogue))
+        effects = frozenset(kind for rule in self._module_rules for kind in rule.effects)
+        self.analysis = Analysis(self.resolver, config, effects)
+        self.calls = 0
+        self.unresolved: set[Step] = set()
 
     def read(self, path: str) -> bytes:
         """A file's bytes; empty, and noted, where it has none that can be read."""
@@ -68,10 +74,14 @@ class Session:
         with _without_collector():
             return sieve.suspects(self.resolver, self._kinds)
 
+    def is_suspect(self, path: str) -> bool:
+        """Whether the sieve cannot clear a file."""
+        return path in self.suspects or path in self.analysis.suspects
+
     def judge(self, path: str, *, parses: bool = False) -> list[Finding]:
         """What the rules find in one of the `judged` files. `parses`: the caller knows that the file is Python,
         so one that the sieve clears is not parsed."""
-        if not self._is_readable(path, parses) or path not in self.suspects:
+        if not self._is_readable(path, parses) or not self.is_suspect(path):
             return []
         with _without_collector():
             return self._judge(path, self.judged[path] == "infra")
@@ -113,16 +123,21 @@ class Session:
         module = self.project.module(path)
         if module is None:
             return []
-        found = uses(self.resolver, module, self._kinds, self.suspects[path])
+        found = uses(self.resolver, module, self._kinds, self.suspects[path]) if path in self.suspects else []
         exempt = frozenset(kind for rule in self._module_rules if rule.exempt_in_infra for kind in rule.kinds)
         if infra and any(use.entry.kind in exempt for use in found):
             self.needy.add(path)
         asked = [rule for rule in self._module_rules if not (infra and rule.exempt_in_infra)]
         wanted = frozenset(kind for rule in asked for kind in rule.kinds)
         found = [use for use in found if use.entry.kind in wanted]
-        return self._ask(path, asked, found) if found else []
+        reached = self.analysis.of_module(module) if path in self.analysis.suspects else Reached()
+        self.calls += reached.calls
+        self.unresolved.update(reached.unresolved)
+        return self._ask(path, asked, found, reached.reaches) if found or reached.reaches else []
 
-    def _ask(self, path: str, rules: Sequence[type[ModuleRule]], found: Sequence[Use]) -> list[Finding]:
+    def _ask(
+        self, path: str, rules: Sequence[type[ModuleRule]], found: Sequence[Use], reaches: Sequence[Reach]
+    ) -> list[Finding]:
         """Show a file to the rules. One that crashes is reported, and the others still judge."""
         from concurrency_gate import concrete
 
@@ -132,9 +147,10 @@ class Session:
         findings: list[Finding] = []
         for rule in rules:
             uses_of = [use for use in found if use.entry.kind in rule.kinds]
-            if not uses_of:
+            reaches_of = [reach for reach in reaches if reach.kind in rule.effects]
+            if not uses_of and not reaches_of:
                 continue
-            file = Inspection(path, text, uses_of)
+            file = Inspection(path, text, uses_of, reaches_of)
             try:
                 concrete.visit(file, module.tree, [rule(file)])
             except Exception as error:  # a rule is foreign code: whatever it raises, the others must be heard
@@ -155,24 +171,26 @@ def report(
     with _without_collector():
         texts = {path: session.project.text(path) for path in session.judged}
         with Proofs(texts, jobs) as proofs:
-            order = sorted(session.judged, key=lambda path: path not in session.suspects)
+            order = sorted(session.judged, key=lambda path: not session.is_suspect(path))
             proven: frozenset[str] | None = None
             for done, path in enumerate(order, start=1):
-                if proven is None and path not in session.suspects:
+                if proven is None and not session.is_suspect(path):
                     proven = proofs.take()
                 findings += session.judge(path, parses=proven is not None and path in proven)
                 if progress:
                     progress(done, len(order))
     whole = len(session.sources.selected) == len(session.sources.project)
     findings += session.conclude(list(session.judged), whole=whole)
-    return Report(tuple(sorted(set(findings))), tuple(sorted(session.failures)), _summary(session.sources))
+    return Report(tuple(sorted(set(findings))), tuple(sorted(session.failures)), _summary(session), tuple(sorted(session.unresolved)))
 
 
-def _summary(sources: Sources) -> Summary:
+def _summary(session: Session) -> Summary:
     counts = dict.fromkeys(("application", "infra", "excluded", "test"), 0)
-    for source in sources.selected:
+    for source in session.sources.selected:
         counts[source.role] += 1
-    return Summary(counts["application"], counts["infra"], counts["excluded"], counts["test"])
+    return Summary(
+        counts["application"], counts["infra"], counts["excluded"], counts["test"], session.calls, len(session.unresolved)
+    )
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrency_gate.rule import Rule
 
-from . import bypass, spawn
+from . import bypass, spawn, transaction
 
-RULES: tuple[type[Rule], ...] = (*spawn.RULES, *bypass.RULES)
+RULES: tuple[type[Rule], ...] = (*spawn.RULES, *transaction.RULES, *bypass.RULES)
 """What a rule pack offers the gate."""

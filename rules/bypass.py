@@ -6,6 +6,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator, Sequence
+from types import MappingProxyType
 
 from concurrency_gate.globs import compile_globs
 from concurrency_gate.inspection import Inspection, Outcome
@@ -114,6 +115,7 @@ class IdleInfraPath(RunRule):
     summary = "An entry of the allow-list allows nothing that needs it."
     why = "An allowance that nobody needs is an open door: the list of infra paths can only shrink."
     instead = "remove the entry from `infra`"
+    planted_settings = MappingProxyType({"infra": ("planted/**",)})
 
     def conclude(self, outcome: Outcome) -> Iterator[Finding]:
         config = outcome.config

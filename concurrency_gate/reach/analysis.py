@@ -1,0 +1,53 @@
+"""What the transaction blocks of a project reach: the one door from a run to this package."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from concurrency_gate.facts.modules import Module
+from concurrency_gate.rule import Step
+
+from .blocks import Blocks
+from .edges import Edges
+from .findings import Reach
+from .graph import Graph
+
+if TYPE_CHECKING:
+    from concurrency_gate.config import Config
+    from concurrency_gate.facts.resolver import Resolver
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What the blocks of one file reach, and how many of the calls in and under them could be resolved."""
+
+    reaches: Sequence[Reach] = ()
+    calls: int = 0
+    unresolved: Sequence[Step] = field(default_factory=list)
+
+
+class Analysis:
+    """Kept for a whole session, for what one file's blocks reach is often reached from another's. Not thread-safe."""
+
+    def __init__(self, resolver: Resolver, config: Config, effects: frozenset[str]) -> None:
+        accepted = {"cache": config.cache, "storage": config.storage}
+        self._effects = frozenset(kind for kind in effects if accepted.get(kind, True))
+        self._edges = Edges(resolver, self._effects)
+        self._blocks = Blocks(resolver, config.transactional, config.detached)
+
+    @cached_property
+    def suspects(self) -> frozenset[str]:
+        """The files that may hold a transaction block."""
+        return frozenset(self._blocks.suspects()) if self._effects else frozenset()
+
+    def of_module(self, module: Module) -> Reached:
+        """What the module's blocks reach."""
+        blocks = self._blocks.of_module(module)
+        if not blocks:
+            return Reached()
+        graph = Graph(self._edges, module.path, blocks)
+        calls, unresolved = graph.counts()
+        return Reached(graph.reaches(), calls, unresolved)
