@@ -12,6 +12,9 @@ import re
 _GENERIC = re.compile(rb"(?m)^[ \t]*(?:(?:async[ \t]+)?def|class|type)[ \t]+\w+[ \t]*(\[)")
 _ALIAS = re.compile(rb"(?m)^([ \t]*)type[ \t]+(\w+)([ \t]*)(?==[^=])")
 _EXCEPT = re.compile(rb"(?m)^[ \t]*except\*?[ \t]([^:#(]*,[^:#]*):")
+MARK = b':""'
+"""The annotation by which an assignment is known to have been a `type` statement."""
+
 _NOT_BREAK = re.compile(rb"[^\r\n]")
 
 
@@ -24,8 +27,8 @@ def downlevel(data: bytes) -> bytes:
         if stop:
             text[match.start(1) : stop] = blank(data[match.start(1) : stop])
     for match in _ALIAS.finditer(bytes(text)):
-        margin, name, _ = match.groups()
-        text[match.start() : match.end()] = (margin + name).ljust(match.end() - match.start())
+        alias = match.group(1) + match.group(2) + MARK
+        text[match.start() : match.end()] = alias.ljust(match.end() - match.start())
     for match in _EXCEPT.finditer(bytes(text)):
         text[match.start(1) : match.end(1)] = match.group(1).replace(b",", b"|")
     return bytes(text)

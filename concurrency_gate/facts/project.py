@@ -7,8 +7,11 @@ asked in `Dependencies`. A cached verdict holds for as long as all those questio
 from __future__ import annotations
 
 import ast
+import io
 import re
 import sys
+import tokenize
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +21,7 @@ from .mentions import WORDS
 from .modules import Module
 from .syntax import Unparsable, parse
 
+_CODING = re.compile(rb"(?:[^\n]*\n)?[ \t\f]*#[^\n]*coding[:=]")
 _HEADER = re.compile(rb"(?m)^[ \t]*class[ \t]+(\w+)[^\n(]*\(([^)]*)\)")
 _RENAMED = re.compile(rb"\b(\w+)[ \t]+as[ \t]+(\w+)")
 _PROPERTY = re.compile(rb"@[\w.]*property[^\n]*\n(?:[ \t]*@[^\n]*\n)*[ \t]*(?:async[ \t]+)?def[ \t]+(\w+)")
@@ -50,6 +54,17 @@ class Dependencies:
         return [question for index, question in enumerate(self.questions) if mask >> index & 1]
 
 
+def searchable(text: bytes) -> bytes:
+    """The text in UTF-8 with its identifiers as Python reads them: in normal form (PEP 3131)."""
+    if text.isascii() and not _CODING.match(text):
+        return text
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(text).readline)
+        return unicodedata.normalize("NFKC", text.decode(encoding)).encode("utf-8", "replace")
+    except (SyntaxError, ValueError, LookupError):
+        return text
+
+
 class Project:
     """Not thread-safe. `read` gives a file's bytes and may raise OSError; such a file resolves to nothing."""
 
@@ -79,7 +94,7 @@ class Project:
     def _files_by_word(self) -> dict[bytes, list[str]]:
         index: dict[bytes, list[str]] = {}
         for path in self.files:
-            for word in set(self.text(path).translate(WORDS).split()):
+            for word in set(searchable(self.text(path)).translate(WORDS).split()):
                 index.setdefault(word, []).append(path)
         return index
 

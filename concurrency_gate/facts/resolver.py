@@ -266,13 +266,20 @@ def _subscript(r: Resolver, node: ast.Subscript, scope: Scope, frame: Frame | No
     position = node.slice.value if isinstance(node.slice, ast.Constant) else None
     found: list[Values] = []
     for value in r.values(node.value, scope, frame):
-        if isinstance(node.slice, ast.Slice) or (isinstance(value, (ClassValue, External)) and not index):
+        if isinstance(value, External) and value.name == "sys.modules":
+            found += [names.imported(r, scope.module, name) for name in texts_of(index)]
+        elif isinstance(node.slice, ast.Slice) or (isinstance(value, (ClassValue, External)) and not index):
             found.append((value,))
         elif isinstance(value, ClassValue) or (isinstance(value, External) and names.is_class_name(value.name)):
             found.append((value,))  # a generic class with its parameter: Box[int]
         else:
             found.append(containers.element(r, value, index, position))
     return union(*found)
+
+
+def texts_of(values: Values) -> list[str]:
+    """The strings among the values."""
+    return [v.value for v in values if isinstance(v, Constant) and isinstance(v.value, str)]
 
 
 def text_of(values: Values) -> str | None:

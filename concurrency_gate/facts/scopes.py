@@ -233,6 +233,10 @@ class _Builder:
         self.bind_simple(node.target, bound, scope)
         self.push([node.target, node.value], scope, until)
 
+    def type_alias(self, node: ast.AST, scope: Scope, until: Position) -> None:
+        bound = Binding("value", node.value, end(node), until)  # type: ignore[attr-defined]
+        self.bind_simple(node.name, bound, scope)  # type: ignore[attr-defined]
+
     def walrus(self, node: ast.AST, scope: Scope, until: Position) -> None:
         assert isinstance(node, ast.NamedExpr)
         home = scope
@@ -354,3 +358,5 @@ _VISITORS = {
     ast.Yield: _Builder.yield_,
     ast.YieldFrom: _Builder.yield_,
 }
+if hasattr(ast, "TypeAlias"):  # Python 3.12 and later
+    _VISITORS[ast.TypeAlias] = _Builder.type_alias

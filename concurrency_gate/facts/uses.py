@@ -157,7 +157,13 @@ def _children(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.AST, str]]:
     elif id(node) in scope.children:
         parts = []  # a comprehension: a scope of its own
     elif isinstance(node, ast.AnnAssign):
-        parts = [part for part in (node.target, node.value) if part is not None]
+        parts = [node.target]
+        if node.value is not None and not (_names_type(node.annotation) and not isinstance(node.value, ast.Call)):
+            parts.append(node.value)
+    elif type(node).__name__ == "TypeAlias":  # Python 3.12 and later
+        parts = []
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        parts = [part for part in (node.left, node.right) if not isinstance(part, _NAMING)]  # `Thread | None`
     elif isinstance(node, ast.ExceptHandler):
         parts = list(node.body)
     elif isinstance(node, ast.Compare):
@@ -172,6 +178,13 @@ def _children(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.AST, str]]:
         parts = list(ast.iter_child_nodes(node))
     for part in parts:
         yield part, ""
+
+
+def _names_type(annotation: ast.expr) -> bool:
+    """Whether an assignment with this annotation only names a type: `type A = ...` as it is rewritten, `A: TypeAlias`."""
+    if isinstance(annotation, ast.Constant):
+        return annotation.value in ("", "TypeAlias")
+    return getattr(annotation, "attr", getattr(annotation, "id", "")) == "TypeAlias"
 
 
 def _judge(
