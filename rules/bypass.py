@@ -132,7 +132,9 @@ class IdleInfraPath(RunRule):
             if any(file in outcome.needy for file in files):
                 continue
             where = "matches no file" if not files else "matches only files that need no allowance"
-            line = next((n for n, text in enumerate(lines, 1) if f'"{glob}"' in text or f"'{glob}'" in text), 1)
+            line = next(
+                (n for n, text in enumerate(lines, 1) if f'"{glob}"' in text or f"'{glob}'" in text), 1
+            )
             column = max(lines[line - 1].find(glob), 0) + 1
             yield Finding(
                 path, line, column, line, column + len(glob), self.code, self.name,
