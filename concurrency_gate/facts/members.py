@@ -324,7 +324,7 @@ def _external_member(r: Resolver, base: str, name: str, receiver: Value) -> Valu
 
 def _own_member(r: Resolver, cls: Class, name: str, receiver: Value) -> Values:
     found: list[Values] = []
-    for binding in names.reaching(cls.scope.bindings.get(name, ()), cls.scope, (1 << 30, 0)):
+    for binding in names.final(cls.scope.bindings.get(name, ()), cls.node.body):
         found += [bind(r, value, receiver) for value in names.bound(r, binding, cls.scope, _around(r, cls))]
     if isinstance(receiver, Instance):
         found += [_assigned(r, method, binding, receiver, cls) for n, method, binding in cls.assigned if n == name]

@@ -28,9 +28,10 @@ def lookup(r: Resolver, node: ast.Name, scope: Scope, frame: Frame | None) -> Va
             current, frame, here = current.home(node.id), None, False
         if (current.kind != "class" or current is scope) and node.id in current.bindings:
             bindings: Sequence[Binding] = current.bindings[node.id]
-            if here and len(bindings) > 1:
+            if here and (len(bindings) > 1 or current.kind == "class"):
                 bindings = reaching(bindings, current, position(node))
-            return union(*(bound(r, binding, current, frame) for binding in bindings))
+            if bindings:
+                return union(*(bound(r, binding, current, frame) for binding in bindings))
         if current.kind in ("function", "lambda"):
             frame = frame.closure if frame is not None else None
             here = False
@@ -57,7 +58,8 @@ def reaching(bindings: Sequence[Binding], scope: Scope, at: Position) -> Sequenc
             if start <= at <= stop and start <= b.start <= stop and (certain is None or certain < start):
                 held.append(b)
                 break
-    return held or bindings
+    # Before it binds a name, a class body sees the one outside; anywhere else there is an error, or we err.
+    return held or (() if scope.kind == "class" else bindings)
 
 
 def bound(r: Resolver, binding: Binding, scope: Scope, frame: Frame | None) -> Values:
@@ -78,10 +80,11 @@ def _bound(r: Resolver, binding: Binding, scope: Scope, frame: Frame | None) -> 
         return calls.decorated_class(r, scope.module.cls(scope.module.scope_of[id(node)]), scope, frame)
     if kind == "parameter":
         return parameter(r, binding, scope, frame)
-    if kind in ("value", "item", "enter"):
+    if kind in ("value", "item", "outer item", "enter"):
         assert isinstance(node, ast.expr)
-        found = r.values(node, scope, frame)
-        if kind == "item":
+        around = scope.parent if kind == "outer item" and scope.parent else scope
+        found = r.values(node, around, frame)
+        if kind in ("item", "outer item"):
             found = union(*(containers.iterated(r, value) for value in found))
         elif kind == "enter":
             found = union(*(containers.entered(r, value) for value in found))
@@ -157,9 +160,7 @@ def member(r: Resolver, module: Module, name: str) -> Values:
 def _member(r: Resolver, module: Module, name: str) -> Values:
     bindings = module.scope.bindings.get(name)
     if bindings:
-        last = reaching(bindings, module.scope, (1 << 30, 0)) if len(bindings) > 1 else bindings
-        # A binding at the very end of the module is certain for everything that comes after it.
-        return union(*(bound(r, binding, module.scope, None) for binding in _final(last, module)))
+        return union(*(bound(r, binding, module.scope, None) for binding in final(bindings, module.tree.body)))
     if module.is_package:
         inner = r.project.find(f"{module.name}.{name}" if module.name else name)
         if inner is not None:
@@ -167,10 +168,11 @@ def _member(r: Resolver, module: Module, name: str) -> Values:
     return starred(r, module, name)
 
 
-def _final(bindings: Sequence[Binding], module: Module) -> Sequence[Binding]:
-    if not module.tree.body:
+def final(bindings: Sequence[Binding], body: list[ast.stmt]) -> Sequence[Binding]:
+    """The bindings that can hold when a module's or class's body has run to its end."""
+    if len(bindings) < 2 or not body:
         return bindings
-    stop = end(module.tree.body[-1])
+    stop = end(body[-1])
     certain = max((b.start for b in bindings if b.until >= stop), default=None)
     return [b for b in bindings if certain is None or b.start >= certain]
 
@@ -212,4 +214,4 @@ def is_class_name(name: str) -> bool:
     return last[:1].isupper() and not (last.isupper() and len(last) > 3)
 
 
-__all__ = ["ClassValue", "bound", "imported", "lookup", "member", "parameter", "reaching", "starred"]
+__all__ = ["ClassValue", "bound", "final", "imported", "lookup", "member", "parameter", "reaching", "starred"]

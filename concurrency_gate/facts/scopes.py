@@ -23,7 +23,7 @@ Comprehension = Union[ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp]
 class Binding:
     """One way in which a name comes to stand for something.
 
-    `kind` is "value" (an assignment), "item" (a loop target), "enter" (`with ... as`), "import", "from", "def", "class",
+    `kind` is "value" (an assignment), "item" (a loop target), "outer item" (a comprehension's first one, which is evaluated around it), "enter" (`with ... as`), "import", "from", "def", "class",
     "parameter", "annotation" or "opaque". `path` says which element of a tuple is meant. The binding holds from `start`
     on; it is certain for everything up to `until`, the end of the statements it stands among."""
 
@@ -173,12 +173,15 @@ class _Builder:
     def comprehension(self, node: ast.AST, scope: Scope, until: Position) -> None:
         inner = scope.children[id(node)] = Scope("comprehension", node, scope, "<comprehension>")
         stop = end(node)
+        first = node.generators[0].iter  # type: ignore[attr-defined]
         for generator in node.generators:  # type: ignore[attr-defined]
-            self.bind_target(generator.target, "item", generator.iter, inner, position(node), stop)
+            kind = "outer item" if generator.iter is first else "item"
+            self.bind_target(generator.target, kind, generator.iter, inner, position(node), stop)
         parts = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]  # type: ignore[attr-defined]
         for generator in node.generators:  # type: ignore[attr-defined]
-            parts += [generator.iter, *generator.ifs]
+            parts += [*([] if generator.iter is first else [generator.iter]), *generator.ifs]
         self.push(parts, inner, stop)
+        self.stack.append((first, scope, until))  # evaluated where the comprehension stands
 
     def declare_foreign(self, body: list[ast.stmt], scope: Scope) -> None:
         pending: list[ast.stmt] = list(body)

@@ -100,7 +100,10 @@ def _candidates(
     elif isinstance(node, ast.Lambda):
         roots = [node.body]
     elif scope.kind == "comprehension":
-        roots = list(ast.iter_child_nodes(node))
+        roots = [part for part in ast.iter_child_nodes(node) if not isinstance(part, ast.comprehension)]
+        for generator in node.generators:  # type: ignore[attr-defined]
+            outer = generator is node.generators[0]  # type: ignore[attr-defined]
+            roots += [generator.target, *([] if outer else [generator.iter]), *generator.ifs]
     else:
         roots = node.body  # type: ignore[attr-defined]
     stack: list[ast.AST] = list(roots)
@@ -155,7 +158,7 @@ def _children(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.AST, str]]:
     elif isinstance(node, ast.Lambda):
         parts = [*node.args.defaults, *(default for default in node.args.kw_defaults if default is not None)]
     elif id(node) in scope.children:
-        parts = []  # a comprehension: a scope of its own
+        parts = [node.generators[0].iter]  # type: ignore[attr-defined] # the rest of a comprehension is its own scope
     elif isinstance(node, ast.AnnAssign):
         parts = [node.target]
         if node.value is not None and not (_names_type(node.annotation) and not isinstance(node.value, ast.Call)):
@@ -168,6 +171,7 @@ def _children(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.AST, str]]:
         parts = list(node.body)
     elif isinstance(node, ast.Compare):
         parts = [part for part in (node.left, *node.comparators) if not isinstance(part, _NAMING)]
+        parts = [e for p in parts for e in (_unnamed(p) if isinstance(p, (ast.Tuple, ast.List, ast.Set)) else [p])]
     elif isinstance(node, ast.Subscript):
         parts = [node.value] if isinstance(node.slice, (*_NAMING, ast.Tuple)) else [node.value, node.slice]
     elif isinstance(node, ast.match_case):
@@ -178,6 +182,10 @@ def _children(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.AST, str]]:
         parts = list(ast.iter_child_nodes(node))
     for part in parts:
         yield part, ""
+
+
+def _unnamed(node: ast.Tuple | ast.List | ast.Set) -> list[ast.expr]:
+    return [element for element in node.elts if not isinstance(element, _NAMING)]
 
 
 def _names_type(annotation: ast.expr) -> bool:

@@ -59,7 +59,7 @@ def marked_text(text: str, finding: Finding) -> str:
     lines = text.split("\n")[finding.line - 1 : finding.end_line]
     lines[-1] = lines[-1][: finding.end_column - 1]
     lines[0] = lines[0][finding.column - 1 :]
-    return " ".join(line.strip() for line in lines)
+    return " ".join(line.partition(MARK)[0].strip() for line in lines)
 
 
 def verify(folder: Path, code: str) -> None:
