@@ -42,11 +42,10 @@ def _quiet(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def plan(count: int, overruns: int, cancels: int = 10) -> list[Kind]:
-    """What `count` jobs do; `overruns` of them run past their deadline, about `cancels` in 100 are cancelled."""
+    """What `count` jobs do; `overruns` of them overrun, about `cancels` in 100 are cancelled."""
     draw = random.Random(count)
-    kinds = draw.choices(
-        ["return", "raise", "exit", "refuse", "snooze", "flaky", "cancel"], [60, 10, 5, 5, 5, 5, cancels], k=count
-    )
+    names = ["return", "raise", "exit", "refuse", "snooze", "flaky", "cancel"]
+    kinds = draw.choices(names, [60, 10, 5, 5, 5, 5, cancels], k=count)
     for place in draw.sample(range(count), overruns):
         kinds[place] = "overrun"
     return kinds
