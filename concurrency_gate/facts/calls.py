@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from . import containers, intrinsics, members, names
+from . import containers, hints, intrinsics, members, names
 from .modules import Class, Function
 from .scopes import Scope, position
 from .values import (
@@ -95,17 +95,22 @@ def bind(r: Resolver, function: Function, bound: bool, given: Arguments) -> tupl
 
 
 def _that_matter(function: Function, name: str, values: Values) -> Values:
-    """Callables, classes and instances; strings that pick something; None and booleans that an `if` tests."""
-    kept = []
-    for value in values:
-        if isinstance(value, Constant):
-            wanted = function.selecting if isinstance(value.value, str) else function.tested
-            if name not in wanted:
-                continue
-        elif (isinstance(value, Object) and value.type.startswith("builtins.") and value.item is None) or (isinstance(value, Collection) and not value.items and not value.fixed and value.keys is None):
-            continue
-        kept.append(value)
-    return tuple(kept)
+    """Callables and classes; instances where no annotation says what they are; strings that pick something; None and
+    booleans that an `if` tests. Each way of calling a function costs a reading of it, so nothing else is told apart."""
+    return tuple(value for value in values if _matters(function, name, value))
+
+
+def _matters(function: Function, name: str, value: Value) -> bool:
+    if isinstance(value, Constant):
+        return name in (function.selecting if isinstance(value.value, str) else function.tested)
+    if isinstance(value, Object):
+        return not value.type.startswith("builtins.") and name not in function.annotated
+    if isinstance(value, Instance):
+        return value.init is not None or name not in function.annotated
+    if isinstance(value, Collection):
+        packed = name in (function.vararg, function.kwarg)
+        return packed or any(_matters(function, name, inner) for values in value.items for inner in values)
+    return True
 
 
 def frame_of(r: Resolver, callee: FunctionValue, given: Arguments) -> Frame:
@@ -167,7 +172,8 @@ def _returned(r: Resolver, frame: Frame) -> Values:
         said, found = [], ()
     annotation = getattr(function.node, "returns", None)
     if not said and annotation is not None:
-        return union(r.instance_of(annotation, scope.parent or scope, frame.closure), found)
+        said_so = r.instance_of(annotation, scope.parent or scope, frame.closure)
+        return union(hints.for_receiver(said_so, frame.receiver), found)
     return found
 
 
@@ -217,7 +223,9 @@ def _object_result(r: Resolver, value: Object, given: Arguments) -> Values:
 def special(
     r: Resolver, node: ast.Call, callees: Values, given: Arguments, scope: Scope, frame: Frame | None
 ) -> Values | None:
-    """`super()`, which asks where it stands."""
+    """`super()`, which asks where it stands, and `cast`, which takes an annotation."""
+    if node.args and any(isinstance(callee, External) and callee.name == "typing.cast" for callee in callees):
+        return r.instance_of(node.args[0], scope, frame) or union(*given.positional[1:2], ())
     if not any(isinstance(callee, External) and callee.name == "builtins.super" for callee in callees):
         return None
     if len(given.positional) == 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from .names import is_class_name
+from . import names
 from .scopes import Scope
 from .values import ClassValue, Collection, External, Frame, Instance, Object, Value, Values, union
 
@@ -24,6 +24,15 @@ _CONTEXT = {"AbstractContextManager", "AbstractAsyncContextManager", "ContextMan
 _TYPING = ("typing.", "typing_extensions.", "collections.", "builtins.", "contextlib.")
 
 
+SELF = Object("typing.Self")
+"""Stands for the receiver, which only those who ask about a method know."""
+
+VARIABLES = ("typing.TypeVar", "typing.NewType")
+"""What a type variable or a new type is an object of; its `item` is an instance of the bound."""
+
+_ALIASES = (ast.Subscript, ast.BinOp, ast.Constant)
+
+
 def instances(r: Resolver, node: ast.expr, scope: Scope, frame: Frame | None) -> Values:
     """Instances of what the annotation names; empty where it names nothing that is known."""
     return r.memoised(("annotation", id(node), frame), lambda: _instances(r, node, scope, frame))
@@ -38,28 +47,48 @@ def _instances(r: Resolver, node: ast.expr, scope: Scope, frame: Frame | None) -
         return _generic(r, node, scope, frame)
     if not isinstance(node, (ast.Name, ast.Attribute)):
         return ()
-    found: list[Values] = []
-    for value in r.values(node, scope, frame):
-        if isinstance(value, ClassValue):
-            found.append((Instance(value.cls),))
-        elif isinstance(value, External) and value.name in ("typing.Self", "typing_extensions.Self"):
-            found.append((frame.receiver,) if frame and frame.receiver else ())
-        elif isinstance(value, External) and (is_class_name(value.name) or _is_plain(r, value.name)):
-            if not value.name.startswith(_TYPING) or value.name in ("builtins.dict", "builtins.list"):
-                found.append((Object(value.name),))
-        elif isinstance(value, Object) and value.type.startswith("typing."):
-            found.append(_alias(r, value))
-    return union(*found)
+    found = union(*(_of_named(r, value) for value in r.values(node, scope, frame)), ())
+    return found or (_of_alias(r, node.id, scope) if isinstance(node, ast.Name) else ())
+
+
+def _of_named(r: Resolver, value: Value) -> Values:
+    """An instance of what a name in an annotation stands for."""
+    if isinstance(value, ClassValue):
+        return (Instance(value.cls),)
+    if isinstance(value, External):
+        if value.name in ("typing.Self", "typing_extensions.Self"):
+            return (SELF,)
+        is_class = names.is_class_name(value.name) or _is_plain(r, value.name)
+        if is_class and (not value.name.startswith(_TYPING) or value.name in ("builtins.dict", "builtins.list")):
+            return (Object(value.name),)
+    if isinstance(value, Object) and value.item is not None and value.type in VARIABLES:
+        return (value.item,)
+    return ()
+
+
+def _of_alias(r: Resolver, name: str, scope: Scope) -> Values:
+    """Instances of what `Alias = Optional[X]`, or `type Alias = ...`, names."""
+
+    def compute() -> Values:
+        found: list[Values] = []
+        for binding, home in names.definitions(r, name, scope):
+            if binding.kind == "value" and not binding.path and isinstance(binding.node, _ALIASES):
+                found.append(instances(r, binding.node, home, None))
+        return union(*found, ())
+
+    return r.memoised(("alias", name, scope), compute)
+
+
+def for_receiver(values: Values, receiver: Value | None) -> Values:
+    """With `Self` replaced by the receiver."""
+    if SELF not in values:
+        return values
+    return tuple(v if v != SELF else receiver for v in values if v != SELF or receiver is not None)  # type: ignore[misc]
 
 
 def _is_plain(r: Resolver, name: str) -> bool:
     """Lower-case classes: `sqlite3.connection`, `psycopg2.extensions.connection`, `builtins.dict`."""
     return name.startswith("builtins.") or name in r.catalogue.modules or bool(r.catalogue.marks("blocks", name))
-
-
-def _alias(r: Resolver, value: Object) -> Values:
-    """An instance of a type variable or a NewType: of its bound."""
-    return (value.item,) if value.item is not None else ()
 
 
 def _quoted(r: Resolver, node: ast.Constant, scope: Scope, frame: Frame | None) -> Values:

@@ -79,9 +79,17 @@ def _type(r: Resolver, value: External, given: Arguments) -> Values:
     return union(*found, ())
 
 
-def _cast(r: Resolver, value: External, given: Arguments) -> Values:
-    typed = union(*(members.instances_of(each) for each in _argument(given, 0)), ())
-    return typed or _argument(given, 1)
+def _type_variable(r: Resolver, value: External, given: Arguments) -> Values:
+    """`TypeVar("T", bound=X)`, `NewType("N", X)`: what an annotation with it says is an X."""
+    bound = given.keyword("bound") or _argument(given, 1, "tp")
+    instances = union(*(members.instances_of(each) for each in bound), ())
+    return (Object(value.name, item=instances[0] if instances else None),)
+
+
+def _field(r: Resolver, value: External, given: Arguments) -> Values:
+    """A field of a dataclass, for which its default stands."""
+    made = union(*(r.call(factory, Arguments()) for factory in given.keyword("default_factory")), ())
+    return union(given.keyword("default"), made)
 
 
 def _collect(r: Resolver, value: External, given: Arguments) -> Values:
@@ -138,6 +146,10 @@ def _partial(r: Resolver, value: External, given: Arguments) -> Values:
 def _import_module(r: Resolver, value: External, given: Arguments) -> Values:
     found: list[Values] = []
     for name in _strings(_argument(given, 0)):
+        if name.startswith("."):
+            level = len(name) - len(name.lstrip("."))
+            for package in _strings(_argument(given, 1, "package"))[:1]:
+                name = ".".join([*package.split(".")[: package.count(".") + 2 - level], name.lstrip(".")])
         module = r.project.find(name)
         found.append((ModuleValue(module),) if module else (External(r.catalogue.canonical(name)),))
     return union(*found, ())
@@ -229,7 +241,9 @@ _HANDLERS: dict[str, Handler] = {
     "functools.lru_cache": _first,
     "functools.cache": _first,
     "importlib.import_module": _import_module,
-    "typing.cast": _cast,
+    "typing.TypeVar": _type_variable,
+    "typing.NewType": _type_variable,
+    "dataclasses.field": _field,
     "copy.copy": _first,
     "copy.deepcopy": _first,
     "weakref.proxy": _first,

@@ -6,9 +6,9 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from . import calls, names
+from . import calls, exports, names
 from .modules import Class, Function
-from .scopes import Binding
+from .scopes import END, Binding
 from .values import (
     ClassValue,
     Collection,
@@ -155,7 +155,7 @@ def attribute(r: Resolver, value: Value, name: str) -> Values:
     if isinstance(value, Object):
         return _of_object(r, value, name)
     if isinstance(value, ModuleValue):
-        return names.member(r, value.module, name)
+        return exports.member(r, value.module, name)
     if isinstance(value, Instance):
         return _of_instance(r, value, name)
     if isinstance(value, ClassValue):
@@ -324,7 +324,7 @@ def _external_member(r: Resolver, base: str, name: str, receiver: Value) -> Valu
 
 def _own_member(r: Resolver, cls: Class, name: str, receiver: Value) -> Values:
     found: list[Values] = []
-    for binding in names.final(cls.scope.bindings.get(name, ()), cls.node.body):
+    for binding in names.reaching(cls.scope.bindings.get(name, ()), cls.scope, END):
         found += [bind(r, value, receiver) for value in names.bound(r, binding, cls.scope, _around(r, cls))]
     if isinstance(receiver, Instance):
         found += [_assigned(r, method, binding, receiver, cls) for n, method, binding in cls.assigned if n == name]

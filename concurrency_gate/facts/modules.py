@@ -155,21 +155,51 @@ class Function:
 
     @cached_property
     def selecting(self) -> frozenset[str]:
-        """Parameters whose text may pick what is called: in a subscript, or handed on to another call."""
+        """Parameters whose text may pick what is called: as an index, or handed on to a call by a plain name."""
         found: set[str] = set()
         for node in ast.walk(self.node):
             if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name):
                 found.add(node.slice.id)
-            elif isinstance(node, ast.Call):
+            elif isinstance(node, ast.Call) and _may_select(node.func):
                 arguments = (*node.args, *(keyword.value for keyword in node.keywords))
                 found.update(part.id for part in arguments if isinstance(part, ast.Name))
         return frozenset(found)
+
+    @cached_property
+    def annotated(self) -> frozenset[str]:
+        """Parameters with an annotation that names a class."""
+        args = self.node.args
+        every = (*args.posonlyargs, *args.args, *args.kwonlyargs)
+        return frozenset(a.arg for a in every if a.annotation is not None and _names_a_class(a.annotation))
+
+    @property
+    def vararg(self) -> str | None:
+        return self.node.args.vararg.arg if self.node.args.vararg else None
+
+    @property
+    def kwarg(self) -> str | None:
+        return self.node.args.kwarg.arg if self.node.args.kwarg else None
 
     @property
     def body(self) -> list[ast.stmt]:
         if isinstance(self.node, ast.Lambda):
             return [ast.copy_location(ast.Expr(self.node.body), self.node.body)]
         return self.node.body
+
+
+def _may_select(func: ast.expr) -> bool:
+    if isinstance(func, ast.Name):
+        return True
+    picking = {"get", "setdefault", "pop", "import_module"}
+    return isinstance(func, ast.Attribute) and (
+        func.attr in picking or (isinstance(func.value, ast.Name) and func.value.id in ("self", "cls"))
+    )
+
+
+def _names_a_class(annotation: ast.expr) -> bool:
+    """False for `Any`, `object` and callables: they leave open what comes."""
+    words = {getattr(part, "attr", None) or getattr(part, "id", None) for part in ast.walk(annotation)}
+    return not words & {"Any", "object", "Callable", "Awaitable", "Coroutine", "type", "Type"}
 
 
 class Class:

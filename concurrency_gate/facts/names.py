@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from . import calls, containers
+from . import calls, containers, exports, hints
 from .modules import Module
-from .scopes import Binding, Position, Scope, end, position
-from .values import ClassValue, Collection, Constant, External, Frame, ModuleValue, Object, Values, union
+from .scopes import END, Binding, Position, Scope, position
+from .values import ClassValue, Collection, Constant, External, Frame, ModuleValue, Object, Value, Values, union
 
 if TYPE_CHECKING:
     from .resolver import Resolver
@@ -30,29 +30,53 @@ def lookup(r: Resolver, node: ast.Name, scope: Scope, frame: Frame | None) -> Va
             bindings: Sequence[Binding] = current.bindings[node.id]
             if here and (len(bindings) > 1 or current.kind == "class"):
                 bindings = reaching(bindings, current, position(node))
+            elif current.kind == "module" and len(bindings) > 1:
+                bindings = reaching(bindings, current, END)  # functions run when their module is complete
             if bindings:
-                return union(*(bound(r, binding, current, frame) for binding in bindings))
+                return _together(r, node, bindings, current, frame, here)
         if current.kind in ("function", "lambda"):
             frame = frame.closure if frame is not None else None
             here = False
         elif current.kind != "comprehension":
             here = False
         current = current.parent
-    module = scope.module
-    found = starred(r, module, node.id)
-    if not found and node.id in _BUILTINS:
-        return (External(f"builtins.{node.id}"),)
+    return exports.starred(r, scope.module, node.id) or _implicit(scope.module, node.id)
+
+
+def _together(
+    r: Resolver, node: ast.Name, bindings: Sequence[Binding], scope: Scope, frame: Frame | None, here: bool
+) -> Values:
+    """What several bindings give a name, with what its declaration says and what star imports bring after them."""
+    found = union(*(bound(r, binding, scope, frame) for binding in bindings))
+    if not _says_enough(found):
+        declared = (b.annotation for b in scope.bindings[node.id] if b.kind == "annotation" and b.annotation)
+        found = union(*(r.instance_of(annotation, scope, frame) for annotation in declared), found)
+    if scope.stars and scope.kind == "module":
+        later = max(binding.start for binding in bindings)
+        until = position(node) if here else END
+        found = union(found, exports.starred(r, scope.module, node.id, later, until))
     return found
+
+
+def _implicit(module: Module, name: str) -> Values:
+    """What Python binds in every module."""
+    if name in _BUILTINS and not name.startswith("__"):
+        return (External(f"builtins.{name}"),)
+    if name == "__name__":
+        return (Constant(module.name),)
+    if name == "__package__":
+        return (Constant(module.name if module.is_package else module.name.rpartition(".")[0]),)
+    return (External(f"builtins.{name}"),) if name in _BUILTINS else ()
 
 
 def reaching(bindings: Sequence[Binding], scope: Scope, at: Position) -> Sequence[Binding]:
     """The bindings that can hold at a place: the last one that must have run before it, those in branches since, and
     those further down in a loop around it."""
     before = [b for b in bindings if b.start <= at]
-    certain = max((b.start for b in before if b.until >= at), default=None)
-    held = [b for b in before if certain is None or b.start >= certain]
+    certain = max((b.start for b in before if b.until >= at and not b.elsewhere), default=None)
+    held = [b for b in bindings if b.elsewhere or (b.start <= at and (certain is None or b.start >= certain))]
     for b in bindings:
-        if b.start <= at:
+        if b.start <= at or b.elsewhere:
             continue
         for start, stop in scope.loops:
             if start <= at <= stop and start <= b.start <= stop and (certain is None or certain < start):
@@ -104,10 +128,15 @@ def _bound(r: Resolver, binding: Binding, scope: Scope, frame: Frame | None) -> 
 
 
 def _says_enough(values: Values) -> bool:
-    """Whether values say more than an annotation can: anything but None and empty collections."""
-    return any(
-        not (isinstance(v, Constant) or (isinstance(v, Collection) and not any(v.items))) for v in values
-    )
+    """Whether values say more than an annotation can."""
+    return any(not _says_little(value) for value in values)
+
+
+def _says_little(value: Value) -> bool:
+    """None, an empty collection, or what an unknown function returned."""
+    if isinstance(value, Collection):
+        return not any(value.items)
+    return isinstance(value, Constant) or (isinstance(value, Object) and value.type.endswith("()"))
 
 
 def parameter(r: Resolver, binding: Binding, scope: Scope, frame: Frame | None) -> Values:
@@ -122,11 +151,14 @@ def parameter(r: Resolver, binding: Binding, scope: Scope, frame: Frame | None) 
         return given
     if node.arg == function.receiver_name and frame.receiver is not None:
         return (frame.receiver,)
-    args = function.node.args
-    if binding.annotation is not None and args.vararg is not node and args.kwarg is not node:
+    if binding.annotation is not None:
         found = r.instance_of(binding.annotation, scope.parent or scope, frame.closure)
+        if found and node is function.node.args.vararg:
+            return (Collection((found,)),)
+        if found and node is function.node.args.kwarg:
+            return (Collection((found,), (None,)),)
         if found:
-            return found
+            return hints.for_receiver(found, frame.receiver)
     default = function.defaults.get(node.arg)
     if default is None or isinstance(default, ast.Constant):
         return ()
@@ -143,75 +175,39 @@ def imported(r: Resolver, module: Module, name: str) -> Values:
 
 def imported_from(r: Resolver, module: Module, target: str, level: int, item: str) -> Values:
     """What `from target import item` binds."""
-    name = module.absolute(target, level)
-    source = r.project.find(name, module.path if level == 0 else "") if name else None
+    source = source_of(r, module, target, level)
     if source is not None:
-        return member(r, source, item)
+        return exports.member(r, source, item)
     if level:
         return ()
-    return (External(r.catalogue.canonical(f"{name}.{item}")),)
+    return (External(r.catalogue.canonical(f"{target}.{item}")),)
 
 
-def member(r: Resolver, module: Module, name: str) -> Values:
-    """`module.name`, for a module of the project: its own names, its submodules, what it imports by star."""
-    return r.memoised(("member", module, name), lambda: _member(r, module, name))
+def definitions(r: Resolver, name: str, scope: Scope, hops: int = 8) -> list[tuple[Binding, Scope]]:
+    """The bindings that a name goes back to, through imports, each with the scope it stands in."""
+    current: Scope | None = scope
+    while current is not None and (name not in current.bindings or (current.kind == "class" and current is not scope)):
+        current = current.parent
+    if current is None:
+        return []
+    found: list[tuple[Binding, Scope]] = []
+    for binding in current.bindings[name]:
+        if binding.kind != "from":
+            found.append((binding, current))
+            continue
+        source = source_of(r, scope.module, binding.target, binding.level)
+        if source is not None and hops:
+            found += definitions(r, binding.item or "", source.scope, hops - 1)
+    return found
 
 
-def _member(r: Resolver, module: Module, name: str) -> Values:
-    bindings = module.scope.bindings.get(name)
-    if bindings:
-        return union(*(bound(r, binding, module.scope, None) for binding in final(bindings, module.tree.body)))
-    if module.is_package:
-        inner = r.project.find(f"{module.name}.{name}" if module.name else name)
-        if inner is not None:
-            return (ModuleValue(inner),)
-    return starred(r, module, name)
-
-
-def final(bindings: Sequence[Binding], body: list[ast.stmt]) -> Sequence[Binding]:
-    """The bindings that can hold when a module's or class's body has run to its end."""
-    if len(bindings) < 2 or not body:
-        return bindings
-    stop = end(body[-1])
-    certain = max((b.start for b in bindings if b.until >= stop), default=None)
-    return [b for b in bindings if certain is None or b.start >= certain]
-
-
-def starred(r: Resolver, module: Module, name: str) -> Values:
-    """A name that only a star import can have brought."""
-    if name.startswith("__"):
-        return ()
-    found: list[Values] = []
-    for target, level in module.scope.stars:
-        source_name = module.absolute(target, level)
-        source = r.project.find(source_name, module.path if level == 0 else "") if source_name else None
-        if source is not None:
-            if source is not module and not (name.startswith("_") and not _exports(source, name)):
-                found.append(member(r, source, name))
-        elif level == 0 and name not in _BUILTINS:
-            found.append(_external_star(r, source_name, name))
-    return union(*found) if found else ()
-
-
-def _exports(module: Module, name: str) -> bool:
-    return any(
-        isinstance(binding.node, (ast.List, ast.Tuple))
-        and any(isinstance(e, ast.Constant) and e.value == name for e in binding.node.elts)
-        for binding in module.scope.bindings.get("__all__", ())
-    )
-
-
-def _external_star(r: Resolver, module: str, name: str) -> Values:
-    """`from asyncio import *` brings what the catalogue knows of asyncio, and nothing that we could only guess."""
-    full = r.catalogue.canonical(f"{module}.{name}")
-    known = r.catalogue.effects(full) or r.catalogue.returns(full) or full in r.catalogue.modules
-    return (External(full),) if known else ()
+def source_of(r: Resolver, module: Module, target: str, level: int) -> Module | None:
+    """The project's module that `from target import ...` reads."""
+    name = module.absolute(target, level)
+    return r.project.find(name, module.path if level == 0 else "") if name else None
 
 
 def is_class_name(name: str) -> bool:
     """Whether a dotted name looks like a class: what the last word begins with decides, as PEP 8 has it."""
     last = name.rpartition(".")[2].lstrip("_")
     return last[:1].isupper() and not (last.isupper() and len(last) > 3)
-
-
-__all__ = ["ClassValue", "bound", "final", "imported", "lookup", "member", "parameter", "reaching", "starred"]

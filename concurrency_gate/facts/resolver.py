@@ -31,6 +31,7 @@ from .values import (
     Value,
     Values,
     union,
+    value_depth,
 )
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 DEPTH = 60
 """How many evaluations may nest before the answer is "unknown"; deeper chains were never seen to resolve."""
 
-NESTING = 8
+NESTING = 5
 """How many calls deep arguments are followed into frames: four stacked decorators are real."""
 
 
@@ -158,22 +159,6 @@ class Resolver:
         return self.classes.subclasses(cls)
 
 
-def value_depth(value: Value) -> int:
-    """How deep frames nest inside a value."""
-    if isinstance(value, FunctionValue):
-        inner = value_depth(value.receiver) if value.receiver else 0
-        return max(inner, value.closure.depth if value.closure else 0)
-    if isinstance(value, Instance):
-        return value.init.depth + 1 if value.init else 0
-    if isinstance(value, Suspended):
-        return value.frame.depth + 1
-    if isinstance(value, Collection):
-        return max((value_depth(v) for values in value.items for v in values), default=0)
-    if isinstance(value, Object) and value.runs is not None:
-        return value_depth(value.runs)
-    return 0
-
-
 def _constant(value: object) -> Values:
     if value is None or isinstance(value, (str, bool)):
         return (Constant(value),)
@@ -186,7 +171,21 @@ def _name(r: Resolver, node: ast.Name, scope: Scope, frame: Frame | None) -> Val
 
 def _attribute(r: Resolver, node: ast.Attribute, scope: Scope, frame: Frame | None) -> Values:
     owners = r.values(node.value, scope, frame)
-    return union(*(r.attribute(owner, node.attr) for owner in owners)) if owners else ()
+    found = union(*(r.attribute(owner, node.attr) for owner in owners), ())
+    return found or (_assigned(r, node.value.id, node.attr, scope) if isinstance(node.value, ast.Name) else ())
+
+
+def _assigned(r: Resolver, owner: str, name: str, scope: Scope) -> Values:
+    """What the code around assigns to `owner.name`, where that is no attribute that the owner's class knows."""
+    found: list[Values] = []
+    current: Scope | None = scope
+    while current is not None:
+        if current.kind != "class":
+            for holder, attribute, binding in current.attributes:
+                if (holder, attribute) == (owner, name):
+                    found.append(names.bound(r, binding, current, None))
+        current = current.parent
+    return union(*found, ())
 
 
 def _call(r: Resolver, node: ast.Call, scope: Scope, frame: Frame | None) -> Values:

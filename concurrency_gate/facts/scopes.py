@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Union
 
 if TYPE_CHECKING:
@@ -17,6 +17,11 @@ Position = tuple[int, int]
 FunctionNode = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda]
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 Comprehension = Union[ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp]
+
+
+START: Position = (0, 0)
+END: Position = (1 << 30, 0)
+"""Behind everything: a binding that stands directly in a module, class or function is certain to its end."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +42,8 @@ class Binding:
     level: int = 0
     item: str | None = None
     name: str = ""
+    elsewhere: bool = False
+    """Whether another scope binds the name here (`global`, `nonlocal`): at a time that nobody knows."""
 
 
 @dataclass(slots=True, eq=False)
@@ -48,7 +55,7 @@ class Scope:
     parent: Scope | None
     name: str
     bindings: dict[str, list[Binding]] = field(default_factory=dict)
-    stars: list[tuple[str, int]] = field(default_factory=list)
+    stars: list[tuple[str, int, Position]] = field(default_factory=list)
     foreign: dict[str, str] = field(default_factory=dict)
     loops: list[tuple[Position, Position]] = field(default_factory=list)
     attributes: list[tuple[str, str, Binding]] = field(default_factory=list)
@@ -74,7 +81,7 @@ class Scope:
     def bind(self, name: str, binding: Binding) -> None:
         scope = self
         if name in self.foreign:
-            scope = self.home(name)
+            scope, binding = self.home(name), replace(binding, elsewhere=True)
         scope.bindings.setdefault(name, []).append(binding)
 
     def home(self, name: str) -> Scope:
@@ -102,7 +109,7 @@ def build(tree: ast.Module) -> Scope:
     """The module's scope, with all scopes in it as its descendants, keyed by `id` of their node."""
     module = Scope("module", tree, None, "")
     builder = _Builder()
-    builder.statements(tree.body, module)
+    builder.statements(tree.body, module, END)
     builder.run()
     return module
 
@@ -120,10 +127,10 @@ class _Builder:
             else:
                 self.generic(node, scope, until)
 
-    def statements(self, body: list[ast.stmt], scope: Scope) -> None:
+    def statements(self, body: list[ast.stmt], scope: Scope, until: Position | None = None) -> None:
         """Queue a suite so that it is visited in the order of the text."""
         if body:
-            until = end(body[-1])
+            until = until or end(body[-1])
             self.stack.extend((statement, scope, until) for statement in reversed(body))
 
     def push(self, nodes: Iterable[ast.AST | None], scope: Scope, until: Position) -> None:
@@ -153,7 +160,7 @@ class _Builder:
         self.parameters(node.args, inner, end(node))
         self.push([*node.decorator_list, *_defaults(node.args)], scope, until)
         self.declare_foreign(node.body, inner)
-        self.statements(node.body, inner)
+        self.statements(node.body, inner, END)
 
     def lambda_(self, node: ast.AST, scope: Scope, until: Position) -> None:
         assert isinstance(node, ast.Lambda)
@@ -168,7 +175,7 @@ class _Builder:
         scope.bind(node.name, Binding("class", node, position(node), until))
         inner = scope.children[id(node)] = Scope("class", node, scope, node.name)
         self.push([*node.decorator_list, *node.bases, *(k.value for k in node.keywords)], scope, until)
-        self.statements(node.body, inner)
+        self.statements(node.body, inner, END)
 
     def comprehension(self, node: ast.AST, scope: Scope, until: Position) -> None:
         inner = scope.children[id(node)] = Scope("comprehension", node, scope, "<comprehension>")
@@ -215,7 +222,7 @@ class _Builder:
         target = node.module or ""
         for alias in node.names:
             if alias.name == "*":
-                scope.stars.append((target, node.level))
+                scope.stars.append((target, node.level, position(node)))
                 continue
             bound = Binding(
                 "from", node, position(node), until, target=target, level=node.level, item=alias.name

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from .calls import returned
 from .conditions import holds
+from .exports import names_on_demand
 from .mentions import Mentions
 from .modules import Class, Module
 from .names import bound
@@ -69,6 +70,8 @@ def handed_on(r: Resolver, module: Module, names: Set[str], kinds: frozenset[str
         frame = frame_at(r, scope)
         if scope.kind in ("module", "class"):
             for name in names & scope.bindings.keys():
+                if name == "__getattr__" and scope.kind == "module":
+                    yield from sorted(names_on_demand(module))
                 bindings = scope.bindings[name]
                 values = (v for binding in bindings for v in bound(r, binding, scope, frame))
                 if any(_gives(r, value, kinds) for value in values):

@@ -100,9 +100,29 @@ class Collection:
     """A list, tuple, set or dict of which the elements are known. `keys` runs beside `items` for a dict (None where a
     key is not a known string); `fixed` says that positions count."""
 
-    items: tuple[tuple[Value, ...], ...]
+    items: tuple[Values, ...]
     keys: tuple[str | None, ...] | None = None
     fixed: bool = False
+    depth: int = field(init=False, repr=False, compare=False)
+    """How deep frames nest in the elements."""
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        depth = max((value_depth(value) for values in self.items for value in values), default=0)
+        object.__setattr__(self, "depth", depth)
+        object.__setattr__(self, "_hash", hash((self.items, self.keys, self.fixed)))
+
+    def __hash__(self) -> int:  # collections nest: hashing all of one at each look-up would take most of a run
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, Collection)
+            and self._hash == other._hash
+            and self.fixed == other.fixed
+            and self.keys == other.keys
+            and self.items == other.items
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,3 +199,19 @@ def union(*groups: Values) -> Values:
     if len(groups) == 1:
         return groups[0]
     return tuple(dict.fromkeys(value for group in groups for value in group))[:CAP]
+
+
+def value_depth(value: Value) -> int:
+    """How deep frames nest inside a value."""
+    if isinstance(value, FunctionValue):
+        inner = value_depth(value.receiver) if value.receiver else 0
+        return max(inner, value.closure.depth if value.closure else 0)
+    if isinstance(value, Instance):
+        return value.init.depth + 1 if value.init else 0
+    if isinstance(value, Suspended):
+        return value.frame.depth + 1
+    if isinstance(value, Collection):
+        return value.depth
+    if isinstance(value, Object) and value.runs is not None:
+        return value_depth(value.runs)
+    return 0
