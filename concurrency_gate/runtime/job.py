@@ -227,6 +227,12 @@ class Job(StopToken):
         return f"<{type(self).__name__} {self.name!r}>"
 
 
+class Root(Job):
+    """Where no job is: outside, or in the main code of a Runtime. It hands nothing down to what it submits,
+    so that a shutdown can stop the queues before it tells the jobs in them.
+    """
+
+
 class Scope(Protocol):
     """What the context holds: a job, or the handle of one that makes its job when asked."""
 
@@ -236,7 +242,7 @@ class Scope(Protocol):
     def job(self) -> Job: ...
 
 
-_OUTSIDE = Job("outside any job")
+_OUTSIDE = Root("outside any job")
 _current: ContextVar[Scope] = ContextVar("concurrency_gate.current_job", default=_OUTSIDE)
 
 

@@ -14,7 +14,7 @@ from .clock import RESOLUTION, clock
 from .context import snapshot
 from .errors import JobCancelled, PoolFull, Stopping
 from .handle import Handle, Outcome, name_of
-from .job import _OUTSIDE, Job, _current
+from .job import Job, Root, _current
 from .lease import KeyLease
 from .ledger import PoolStats
 from .observe import WARNING, record
@@ -97,7 +97,7 @@ class Pool(Slots):
             handle._carried = carried
         if inherit:
             caller = _current.get()
-            if caller is not _OUTSIDE:
+            if type(caller) is not Root:
                 handle._caller, handle._inherited = caller, caller._due
         lock = self.lock
         lock.acquire()  # spelled out here and in `_end`: `with` takes twice as long

@@ -16,7 +16,7 @@ from .budget import Claim, ConnectionBudget
 from .detached import detached
 from .handle import Handle, Outcome
 from .homeloop import at_home, end_own_loop
-from .job import Job, StopToken, _current
+from .job import Root, StopToken, _current
 from .observe import INFO, record
 from .periodic import Periodic
 from .pool import Pool
@@ -138,7 +138,7 @@ class Runtime:
         self._shutdown = Shutdown(self._tickers, self._passes, queues, self._last, self.grace)
         if loop is not None:
             self._around.enter_context(at_home(loop))
-        reset = _current.set(Job("runtime", self.token))
+        reset = _current.set(Root("runtime", self.token))
         self._around.callback(_current.reset, reset)
         for ticker in self._tickers:
             ticker.start(places[is_async(ticker.call)])
@@ -219,7 +219,16 @@ class Runtime:
         pool = kind("main", max_workers=1, max_pending=0, timeout=SECONDS)
         pool.timeout = math.inf  # the one job without a limit: it ends with the process
         self._last.insert(0, pool)
-        return pool.hand_over(main, (self,), "main", math.inf)
+        work = self._main_async if kind is AsyncPool else self._main
+        return pool.hand_over(work, (main,), "main", math.inf)
+
+    def _main(self, main: Callable[[Runtime], Any]) -> Any:
+        _current.set(Root("main", self.token))  # in the context that belongs to this job alone
+        return main(self)
+
+    async def _main_async(self, main: Callable[[Runtime], Any]) -> Any:
+        _current.set(Root("main", self.token))
+        return await main(self)
 
     def _until_the_end(self, main: Handle[Any] | None) -> Steps[None]:
         ends = [self.token.on_stop] if main is None else [self.token.on_stop, main.add_done_callback]

@@ -382,6 +382,22 @@ class TestTheEnd:
             started.wait(10)
         assert buried.wait(10)
 
+    def test_jobs_are_not_told_before_the_queues_have_stopped_claiming(self) -> None:
+        """Else the first to end would make room for one that should have been dropped."""
+        started = threading.Event()
+
+        def patient() -> None:
+            started.set()
+            current_job().wait(30)
+
+        with Runtime(queues=[Queue("q", max_workers=1, timeout=30)], grace=10) as runtime:
+            running = runtime["q"].submit(patient)
+            started.wait(10)
+            runtime.stop("a signal")
+            assert current_job().stopping
+            assert not running.job.stopping
+        assert running.outcome is Outcome.DONE
+
     def test_the_main_code_sees_the_stop(self) -> None:
         with Runtime() as runtime:
             assert not current_job().stopping
