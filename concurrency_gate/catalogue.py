@@ -197,10 +197,27 @@ class Catalogue:
         names.update(name for name in self.data["bases"] if names.intersection(self._ancestors(name)))
         return frozenset(map(_word, names))
 
-    def owners(self, kind: str) -> frozenset[str]:
-        """The top-level modules of the names under one key of MARKS: a file that holds an instance of a class got it
-        from there, though it need not name the class."""
-        return frozenset(name.partition(".")[0] for name in self.data["marks"][kind])
+    def is_known(self, name: str) -> bool:
+        """Whether anything is said of the name, of what can be read from it, or of what calling it gives."""
+        return self._ask("known", name, self._is_known)
+
+    def _is_known(self, name: str) -> bool:
+        if any(base in self.modules or base in self.data["effects"] for base in self._ancestors(name)):
+            return True
+        if self.effects(name) or self.returns(name) or self.attribute(name):
+            return True
+        return any(self.marks(kind, name) for kind in MARKS)
+
+    def sources_of(self, kind: str) -> list[tuple[str, str]]:
+        """For the classes under one key of MARKS: where an instance comes from without its class being named, as
+        (top-level module, last word of the function or attribute). A file that makes one holds both words."""
+        classes = set(self.data["marks"][kind])
+        found = set()
+        for key in ("returns", "attributes"):
+            for name, text in self.data[key].items():
+                if form.shape(text).name in classes and name not in classes:
+                    found.add((name.partition(".")[0], _word(name)))
+        return sorted(found)
 
     def marked(self, kind: str) -> bool:
         """Whether there is any entry under a key of MARKS."""

@@ -56,7 +56,7 @@ class Session:
         self.resolver = Resolver(self.project, catalogue.load(config.catalogue))
         effects = frozenset(kind for rule in self._module_rules for kind in rule.effects)
         self.analysis = Analysis(self.resolver, config, effects)
-        self.calls = 0
+        self.calls: set[Step] = set()
         self.unresolved: set[Step] = set()
 
     def read(self, path: str) -> bytes:
@@ -131,8 +131,8 @@ class Session:
         wanted = frozenset(kind for rule in asked for kind in rule.kinds)
         found = [use for use in found if use.entry.kind in wanted]
         reached = self.analysis.of_module(module) if path in self.analysis.suspects else Reached()
-        self.calls += reached.calls
-        self.unresolved.update(reached.unresolved)
+        self.calls |= reached.calls
+        self.unresolved |= reached.unresolved
         return self._ask(path, asked, found, reached.reaches) if found or reached.reaches else []
 
     def _ask(
@@ -189,7 +189,7 @@ def _summary(session: Session) -> Summary:
     for source in session.sources.selected:
         counts[source.role] += 1
     return Summary(
-        counts["application"], counts["infra"], counts["excluded"], counts["test"], session.calls, len(session.unresolved)
+        counts["application"], counts["infra"], counts["excluded"], counts["test"], len(session.calls), len(session.unresolved)
     )
 
 

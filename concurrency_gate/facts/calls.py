@@ -34,7 +34,7 @@ NOTHING = Arguments()
 WIDE = 10
 """A result of more project classes than this says nothing about what is called on it."""
 
-LONGEST = 160
+LONGEST = 120
 """A dotted path of results of results that is longer than this is given up."""
 
 
@@ -90,26 +90,29 @@ def bind(r: Resolver, function: Function, bound: bool, given: Arguments) -> tupl
         for name, default in function.defaults.items():
             if name not in found and name in function.tested and isinstance(default, ast.Constant):
                 found[name] = r.values(default, function.scope, None)
-    kept = ((name, _that_matter(function, name, values)) for name, values in found.items())
+    kept = ((name, _that_matter(r, function, name, values)) for name, values in found.items())
     return tuple((name, values) for name, values in kept if values)
 
 
-def _that_matter(function: Function, name: str, values: Values) -> Values:
+def _that_matter(r: Resolver, function: Function, name: str, values: Values) -> Values:
     """Callables and classes; instances where no annotation says what they are; strings that pick something; None and
     booleans that an `if` tests. Each way of calling a function costs a reading of it, so nothing else is told apart."""
-    return tuple(value for value in values if _matters(function, name, value))
+    return tuple(value for value in values if _matters(r, function, name, value))
 
 
-def _matters(function: Function, name: str, value: Value) -> bool:
+def _matters(r: Resolver, function: Function, name: str, value: Value) -> bool:
     if isinstance(value, Constant):
         return name in (function.selecting if isinstance(value.value, str) else function.tested)
     if isinstance(value, Object):
-        return not value.type.startswith("builtins.") and name not in function.annotated
+        if value.runs is not None:
+            return True
+        return name not in function.annotated and r.catalogue.is_known(value.type)
+    if isinstance(value, External):
+        return r.catalogue.is_known(value.name)
     if isinstance(value, Instance):
         return value.init is not None or name not in function.annotated
     if isinstance(value, Collection):
-        packed = name in (function.vararg, function.kwarg)
-        return packed or any(_matters(function, name, inner) for values in value.items for inner in values)
+        return any(_matters(r, function, name, inner) for values in value.items for inner in values)
     return True
 
 

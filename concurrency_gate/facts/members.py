@@ -182,6 +182,8 @@ def _of_function(value: FunctionValue, name: str) -> Values:
 
 
 def _external(r: Resolver, value: External, name: str) -> Values:
+    if len(value.name) > calls.LONGEST or value.name.endswith(f".{name}.{name}"):
+        return ()  # `query = query.filtered` in a loop: the same again says nothing more
     full = r.catalogue.canonical(f"{value.name}.{name}")
     shape = r.catalogue.attribute(full)
     if shape is not None:

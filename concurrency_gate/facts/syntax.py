@@ -7,10 +7,14 @@ What it cannot read is rewritten to older syntax, in place.
 from __future__ import annotations
 
 import ast
+import re
 import symtable
+import sys
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 
+_FORMATTED = re.compile(rb"""\b[rR]?[fF][rR]?["']""")
 _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
@@ -52,18 +56,17 @@ def prove_readable(data: bytes) -> None:
 
 
 def _rewritten(data: bytes) -> Iterator[bytes]:
-    """The text in older syntax, by cheap means first; f-strings need LibCST."""
+    """The text in older syntax, by the cheaper means first."""
     from .downlevel import downlevel
 
     older = downlevel(data)
     if older != data:
         yield older
-    from .fstrings import rewrite
+    if sys.version_info < (3, 12) and _FORMATTED.search(data):
+        from .fstrings import rewrite
 
-    try:
-        yield downlevel(rewrite(data))
-    except _UNREADABLE:
-        return
+        with suppress(ValueError):
+            yield rewrite(older)
 
 
 def _reason(error: BaseException) -> str:

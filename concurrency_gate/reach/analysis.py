@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """What the blocks of one file reach, and how many of the calls in and under them could be resolved."""
+    """What the blocks of one file reach, the calls in and under them, and those that could not be resolved."""
 
     reaches: Sequence[Reach] = ()
-    calls: int = 0
-    unresolved: Sequence[Step] = field(default_factory=list)
+    calls: frozenset[Step] = frozenset()
+    unresolved: frozenset[Step] = frozenset()
 
 
 class Analysis:
@@ -50,4 +50,4 @@ class Analysis:
             return Reached()
         graph = Graph(self._edges, module.path, blocks)
         calls, unresolved = graph.counts()
-        return Reached(graph.reaches(), calls, unresolved)
+        return Reached(graph.reaches(), frozenset(calls), frozenset(unresolved))

@@ -7,17 +7,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from concurrency_gate.facts.mentions import Mentions
 from concurrency_gate.facts.modules import Class, Function, Module
-from concurrency_gate.facts.scopes import Scope
+from concurrency_gate.facts.scopes import Binding, Scope
 from concurrency_gate.facts.uses import frame_at
-from concurrency_gate.facts.values import ClassValue, Constant, External, Frame, Object
+from concurrency_gate.facts.values import External, Frame, Object
 
 from .openers import Opener, Openers
 
 if TYPE_CHECKING:
     from concurrency_gate.facts.resolver import Resolver
 
-_MARKS = ("blocks", "decorators", "begins", "handlers", "injects")
+_MARKS = ("blocks", "decorators", "handlers", "injects", "begins")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +40,7 @@ class Blocks:
         self._resolver = resolver
         self._transactional = [name.rpartition(".") for name in transactional]
         self._detached = detached
+        self._read: set[int] = set()
         self.openers = Openers(resolver)
 
     # -- which files ------------------------------------------------------------------------------------------------
@@ -47,50 +49,56 @@ class Blocks:
         """The files that may hold a block: by the catalogue's words, and by those of wrappers that modules offer."""
         project = self._resolver.project
         words = dict.fromkeys(self._words())
-        queue = list(words)
-        found: set[str] = set()
-        for word in queue:
-            fresh = [path for path in project.files_with(word) if path not in found]
-            found.update(fresh)
-            for module in project.modules(fresh):
-                for name in self._offered(module):
+        queue: list[tuple[str, Sequence[str]]] = [(word, project.files_with(word)) for word in words]
+        for module_word, word in self._resolver.catalogue.sources_of("blocks"):
+            together = set(project.files_with(module_word))
+            queue.append((word, [path for path in project.files_with(word) if path in together]))
+        found: dict[str, Mentions] = {}
+        for word, paths in queue:
+            for path in paths:
+                module = project.module(path)
+                if module is None:
+                    continue
+                if path not in found:
+                    found[path] = Mentions(module)
+                found[path].spread([word])
+                for name in self._offered(module, found[path]):
                     if name not in words:
                         words[name] = None
-                        queue.append(name)
+                        queue.append((name, project.files_with(name)))
         return [path for path in project.files if path in found]
 
     def _words(self) -> list[str]:
-        catalogue = self._resolver.catalogue
-        words = set(catalogue.words(_MARKS)) | catalogue.owners("blocks")
+        words = set(self._resolver.catalogue.words(_MARKS))
         words |= {owner.rpartition(".")[2] for owner, _, _ in self._transactional}
         return sorted(words)
 
-    def _offered(self, module: Module) -> Iterator[str]:
-        """Names by which other modules may open a transaction through this one."""
-        r = self._resolver
+    def _offered(self, module: Module, mentions: Mentions) -> Iterator[str]:
+        """Names by which other modules may open a transaction through this one. Only what stands on a line that a word
+        reaches can be one."""
         for scope in module.scopes:
-            if scope.kind == "function":
-                function = module.function(scope)
-                if self.openers.exported(function):
-                    outermost = function
-                    while outermost.parent is not None:
-                        outermost = outermost.parent
-                    yield outermost.name
-            elif scope.kind == "class":
-                if self.openers.opens(module.cls(scope)):
-                    yield scope.name
-            if scope.kind in ("module", "class"):
-                for name, bindings in scope.bindings.items():
-                    for binding in bindings:
-                        if binding.kind == "value" and isinstance(binding.node, (ast.Call, ast.Name, ast.Attribute)):
-                            values = r.values(binding.node, scope, frame_at(r, scope))
-                            if any(isinstance(v, (External, Object)) and self.openers.of_value(v) for v in values):
-                                yield name
-            for _, name, binding in scope.attributes:
-                if binding.kind == "value" and isinstance(binding.node, (ast.Call, ast.Name, ast.Attribute)):
-                    values = r.values(binding.node, scope, frame_at(r, scope))
+            key = id(scope.node)
+            if scope.kind in ("function", "class") and key not in self._read and mentions.touch(scope.node):
+                self._read.add(key)
+                yield from self._wrapper(module, scope)
+            for name, binding in _kept(scope):
+                if id(binding) not in self._read and mentions.touch(binding.node):
+                    self._read.add(id(binding))
+                    assert isinstance(binding.node, ast.expr)
+                    values = self._resolver.values(binding.node, scope, frame_at(self._resolver, scope))
                     if any(isinstance(v, (External, Object)) and self.openers.of_value(v) for v in values):
                         yield name
+
+    def _wrapper(self, module: Module, scope: Scope) -> Iterator[str]:
+        if scope.kind == "class":
+            if self.openers.opens(module.cls(scope)):
+                yield scope.name
+            return
+        function = module.function(scope)
+        if self.openers.exported(function):
+            while function.parent is not None:
+                function = function.parent
+            yield function.name
 
     # -- which code --------------------------------------------------------------------------------------------------
 
@@ -201,4 +209,12 @@ class Blocks:
         )
 
 
-__all__ = ["Block", "Blocks", "ClassValue", "Constant"]
+def _kept(scope: Scope) -> Iterator[tuple[str, Binding]]:
+    """What a module, class or instance keeps under a name, where it may be a connection or an opener."""
+    bound = [(name, b) for name, bs in scope.bindings.items() for b in bs] if scope.kind in ("module", "class") else []
+    for name, binding in (*bound, *((name, b) for _, name, b in scope.attributes)):
+        if binding.kind == "value" and isinstance(binding.node, (ast.Call, ast.Name, ast.Attribute)):
+            yield name, binding
+
+
+__all__ = ["Block", "Blocks"]

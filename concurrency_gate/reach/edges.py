@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from concurrency_gate.facts import calls, members
@@ -39,16 +40,28 @@ _KEPT = (ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.Return, ast.Yield)
 """Parents that keep a coroutine or generator for later: the body does not run here."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Edge:
     """A place in a body and all that it may lead to. `resolved` is false for a call of which nothing is known."""
 
-    start: Position
-    end: Position
-    text: str
+    node: ast.expr
     targets: tuple[Target, ...]
     resolved: bool
     is_call: bool
+
+    @property
+    def start(self) -> Position:
+        return position(self.node)
+
+    @property
+    def end(self) -> Position:
+        return end(self.node)
+
+    @cached_property
+    def text(self) -> str:
+        """What is called, for a chain's step: short, and in one line."""
+        text = ast.unparse(self.node)
+        return text if len(text) <= 60 else f"...{text[-57:]}"
 
 
 class Edges:
@@ -72,7 +85,7 @@ class Edges:
         dependencies.mask |= known[1]
         return known[0]
 
-    def of_nodes(self, roots: Iterable[ast.AST], scope: Scope, frame: Frame | None) -> Iterator[Edge]:
+    def of_nodes(self, roots: Sequence[ast.AST], scope: Scope, frame: Frame | None) -> Iterator[Edge]:
         """The edges out of these nodes, in the order of the text."""
         for visit in running(self._resolver, roots, scope, frame):
             edge = self._edge(visit, frame)
@@ -84,7 +97,7 @@ class Edges:
         if isinstance(node, ast.Call):
             callees = self._resolver.values(node.func, scope, frame)
             targets = self._call(node, visit.parent, callees, scope, frame)
-            return Edge(position(node.func), end(node.func), _text(node.func), _once(targets), bool(callees), True)
+            return Edge(node.func, _once(targets), bool(callees), True)
         place: ast.expr
         if isinstance(node, ast.Await):
             place, found = node.value, self._suspended(node.value, "coroutine", scope, frame)
@@ -103,7 +116,7 @@ class Edges:
         else:
             return None
         targets = _once(found)
-        return Edge(position(place), end(place), _text(place), targets, True, False) if targets else None
+        return Edge(place, targets, True, False) if targets else None
 
     # -- calls ----------------------------------------------------------------------------------------------------
 
@@ -244,8 +257,3 @@ class Edges:
 def _once(targets: Iterable[Target]) -> tuple[Target, ...]:
     return tuple(dict.fromkeys(targets))
 
-
-def _text(node: ast.expr) -> str:
-    """What is called, for a chain's step: short, and in one line."""
-    text = ast.unparse(node)
-    return text if len(text) <= 60 else f"...{text[-57:]}"

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from concurrency_gate.facts.modules import Function
 from concurrency_gate.facts.values import Frame, Instance
 from concurrency_gate.rule import Step
 
@@ -128,23 +127,17 @@ class Graph:
             return effect if edge.text == effect else f"{edge.text} is {effect}"
         return f"{edge.text} runs {_label(frame)}"
 
-    def counts(self) -> tuple[int, list[Step]]:
-        """(calls in and under the blocks, those among them of which nothing is known)."""
-        total = 0
-        unresolved: dict[Step, None] = {}
+    def counts(self) -> tuple[set[Step], set[Step]]:
+        """(the calls in and under the blocks, those among them of which nothing is known in any frame)."""
+        known: dict[Step, bool] = {}
         groups = [(self._path, edges) for _, edges in self._outgoing]
-        seen: set[Function] = set()
-        for frame, edges in self._frames.items():
-            if frame.function not in seen:
-                seen.add(frame.function)
-                groups.append((frame.function.module.path, list(edges)))
+        groups += [(frame.function.module.path, list(edges)) for frame, edges in self._frames.items()]
         for path, edges in groups:
             for edge in edges:
                 if edge.is_call:
-                    total += 1
-                    if not edge.resolved:
-                        unresolved[Step(path, edge.start[0], edge.text)] = None
-        return total, list(unresolved)
+                    step = Step(path, edge.start[0], edge.text)
+                    known[step] = known.get(step, False) or edge.resolved
+        return set(known), {step for step, resolved in known.items() if not resolved}
 
 
 def _label(frame: Frame) -> str:

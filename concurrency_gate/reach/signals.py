@@ -81,8 +81,8 @@ class Signals:
                 for decorator in node.decorator_list:
                     if isinstance(decorator, ast.Call):
                         yield from self._decorated(decorator, scope, scope.parent)
-            if scope.kind != "class":
-                for statement in getattr(node, "body", ()) if isinstance(node.body, list) else ():  # type: ignore[attr-defined]
+            if scope.kind in ("module", "function"):
+                for statement in node.body:  # type: ignore[attr-defined]
                     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
                         yield from self._connected(statement.value, scope)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from concurrency_gate.facts.scopes import Scope
@@ -21,36 +21,79 @@ class Visit(NamedTuple):
     scope: Scope
 
 
-def running(r: Resolver, roots: Iterable[ast.AST], scope: Scope, frame: Frame | None) -> Iterator[Visit]:
-    """Walk in the order of the text. Left out are nested functions, annotations, and the branches that cannot be taken:
-    those under a parameter that this frame knows to be None, and those for "no transaction is open"."""
-    stack = [Visit(root, None, scope) for root in reversed(list(roots))]
+Guards = tuple[tuple[ast.If, bool], ...]
+"""The `if` statements around a node, each with the branch that the node stands in."""
+
+_TELLING = (
+    ast.Call,
+    ast.Await,
+    ast.For,
+    ast.AsyncFor,
+    ast.comprehension,
+    ast.With,
+    ast.AsyncWith,
+    ast.withitem,
+    ast.Yield,
+    ast.YieldFrom,
+)
+
+
+def running(r: Resolver, roots: Sequence[ast.AST], scope: Scope, frame: Frame | None) -> Iterator[Visit]:
+    """The nodes that can lead anywhere, in the order of the text. Left out are nested functions, annotations, and the
+    branches that cannot be taken: those under a parameter that this frame knows to be None, and those for "no
+    transaction is open"."""
+    known: dict[int, bool | None] = {}
+    for visit, guards in _layout(r, roots, scope):
+        for test, branch in guards:
+            if id(test) not in known:
+                known[id(test)] = truth(r, test.test, scope, frame)
+            if known[id(test)] is (not branch):
+                break
+        else:
+            yield visit
+
+
+def _layout(r: Resolver, roots: Sequence[ast.AST], scope: Scope) -> list[tuple[Visit, Guards]]:
+    """A body's nodes, the same for all frames. That of a whole function is kept: many frames run it."""
+    if scope.kind == "function" and roots is scope.node.body:  # type: ignore[attr-defined]
+        kept = scope.module.function(scope).__dict__
+        if "layout" not in kept:
+            kept["layout"] = _lay_out(r, roots, scope)
+        found: list[tuple[Visit, Guards]] = kept["layout"]
+        return found
+    return _lay_out(r, roots, scope)
+
+
+def _lay_out(r: Resolver, roots: Sequence[ast.AST], scope: Scope) -> list[tuple[Visit, Guards]]:
+    properties = r.project.property_names
+    found: list[tuple[Visit, Guards]] = []
+    stack: list[tuple[Visit, Guards]] = [(Visit(root, None, scope), ()) for root in reversed(roots)]
     while stack:
-        visit = stack.pop()
-        yield visit
-        node, inner = visit.node, visit.scope.children.get(id(visit.node))
+        visit, guards = item = stack.pop()
+        node = visit.node
+        if isinstance(node, _TELLING) or (isinstance(node, ast.Attribute) and node.attr in properties):
+            found.append(item)
+        inner = visit.scope.children.get(id(node))
+        where = inner if inner is not None else visit.scope
+        if isinstance(node, ast.If):
+            for branch, suite in ((False, node.orelse), (True, node.body)):
+                within = (*guards, (node, branch))
+                stack += [(Visit(part, node, where), within) for part in reversed(suite)]
+            stack.append((Visit(node.test, node, where), guards))
+            continue
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             parts: list[ast.AST] = [*node.decorator_list, *node.args.defaults]
+            where = visit.scope
         elif isinstance(node, ast.Lambda):
             parts = []
-        elif isinstance(node, ast.ClassDef) and inner is not None:
-            stack += [Visit(part, node, inner) for part in reversed(node.body)]
-            continue
+        elif isinstance(node, ast.ClassDef):
+            parts = list(node.body)
         elif isinstance(node, ast.AnnAssign):
             parts = [node.value] if node.value is not None else []
-        elif isinstance(node, ast.If):
-            parts = [node.test, *_taken(r, node, visit.scope, frame)]
         else:
-            parts = list(ast.iter_child_nodes(node))
-        where = inner if inner is not None else visit.scope
-        stack += [Visit(part, node, where) for part in reversed(parts)]
-
-
-def _taken(r: Resolver, node: ast.If, scope: Scope, frame: Frame | None) -> list[ast.stmt]:
-    known = truth(r, node.test, scope, frame)
-    if known is None:
-        return [*node.body, *node.orelse]
-    return node.body if known else node.orelse
+            parts = [part for part in ast.iter_child_nodes(node) if not isinstance(part, ast.Constant)]
+        stack += [(Visit(part, node, where), guards) for part in reversed(parts)]
+    return found
 
 
 def truth(r: Resolver, test: ast.expr, scope: Scope, frame: Frame | None) -> bool | None:
