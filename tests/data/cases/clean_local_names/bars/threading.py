@@ -1,0 +1,3 @@
+class Thread:
+    def __init__(self, colour):
+        self.colour = colour

@@ -1,0 +1,5 @@
+import asyncio
+
+
+def current() -> asyncio.AbstractEventLoop:
+    return asyncio.get_event_loop()
