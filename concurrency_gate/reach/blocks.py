@@ -41,6 +41,7 @@ class Blocks:
         self._transactional = [name.rpartition(".") for name in transactional]
         self._detached = detached
         self._read: set[int] = set()
+        self._mentions: dict[str, Mentions] = {}
         self.openers = Openers(resolver)
 
     # -- which files ------------------------------------------------------------------------------------------------
@@ -53,7 +54,7 @@ class Blocks:
         for module_word, word in self._resolver.catalogue.sources_of("blocks"):
             together = set(project.files_with(module_word))
             queue.append((word, [path for path in project.files_with(word) if path in together]))
-        found: dict[str, Mentions] = {}
+        found = self._mentions
         for word, paths in queue:
             for path in paths:
                 module = project.module(path)
@@ -105,10 +106,12 @@ class Blocks:
     def of_module(self, module: Module) -> list[Block]:
         """The module's blocks, outer ones first."""
         found: list[Block] = []
-        for scope in module.scopes:
+        mentions = self._mentions.get(module.path)
+        scopes = [scope for scope in module.scopes if mentions is None or mentions.touch(scope.node)]
+        for scope in scopes:
             if scope.kind == "class":
                 found += self._of_class(module.cls(scope))
-        for scope in module.scopes:
+        for scope in scopes:
             if scope.kind in ("function", "module", "class"):
                 found += self._in_scope(module, scope)
         return found

@@ -50,6 +50,7 @@ class Openers:
         self._resolver = resolver
         self._known: dict[Hashable, tuple[Opener | None, int]] = {}
         self._active: set[Hashable] = set()
+        self._beginning = resolver.catalogue.words({"begins"})
 
     # -- entering ---------------------------------------------------------------------------------------------------
 
@@ -135,14 +136,17 @@ class Openers:
             return self.entered(func.value, scope, frame)
         if isinstance(func, ast.Attribute) and func.attr in ("enter_context", "enter_async_context") and node.args:
             return self.entered(node.args[0], scope, frame)
+        sql = _sql(node)
+        states = sql.startswith(_BEGINS)
+        if isinstance(func, ast.Attribute) and not states and func.attr not in self._beginning:
+            return None  # most calls are told apart by their name, before anything is resolved
         for callee in r.values(func, scope, frame):
             if isinstance(callee, External):
                 for entry in r.catalogue.marks("begins", callee.name):
                     if entry.when is None or holds(entry.when, node):
                         return _opener(entry, callee.name)
-                for entry in r.catalogue.marks("statements", callee.name):
-                    if _sql(node).startswith(_BEGINS):
-                        return _opener(entry, f'{callee.name}("{_sql(node).upper()}")')
+                for entry in r.catalogue.marks("statements", callee.name) if states else ():
+                    return _opener(entry, f'{callee.name}("{sql.upper()}")')
         return None
 
     def ended(self, node: ast.Call, opener: Opener, scope: Scope, frame: Frame | None) -> bool:

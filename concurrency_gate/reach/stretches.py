@@ -24,6 +24,11 @@ def stretches(
     r: Resolver, openers: Openers, body: list[ast.stmt], scope: Scope, frame: Frame | None
 ) -> Iterator[tuple[Opener, list[ast.AST]]]:
     """Each transaction that a call in the body begins, with the statements that run before a call ends it."""
+    if not any(
+        isinstance(visit.node, ast.Call) and openers.begun(visit.node, visit.scope, frame) is not None
+        for visit in running(r, body, scope, frame)
+    ):
+        return
     machine = _Machine(r, openers, scope, frame)
     machine.suite(body, None)
     for opener, nodes in machine.found.items():
