@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .closing import closing_on_stop as closing_on_stop
     from .context import carry as carry
     from .detached import detach as detach
+    from .errors import AttemptsSpent as AttemptsSpent
     from .errors import BudgetExceeded as BudgetExceeded
     from .errors import JobCancelled as JobCancelled
     from .errors import JobFailed as JobFailed
@@ -69,8 +70,8 @@ _NAMES = {
     "closing": "closing_on_stop",
     "context": "carry",
     "detached": "detach",
-    "errors": "BudgetExceeded JobCancelled JobFailed JobTimeout LeaseTooShort PoolFull Refuse Refused "
-    "RuntimeLibraryError Snooze Stopping UnsafeTimeout WorkerLost",
+    "errors": "AttemptsSpent BudgetExceeded JobCancelled JobFailed JobTimeout LeaseTooShort PoolFull Refuse "
+    "Refused RuntimeLibraryError Snooze Stopping UnsafeTimeout WorkerLost",
     "handle": "Handle Outcome",
     "job": "Deadline Job StopToken current_job job_scope",
     "lease": "Claim KeyBusy KeyLease LeaseUnavailable",

@@ -1,7 +1,8 @@
-"""What follows a job that did not end well: a line in the log, and the dead-job handler."""
+"""What follows a job that did not end well: a log record, the dead-job handler, a key that stays busy."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .errors import RuntimeLibraryError
@@ -34,10 +35,22 @@ def report(pool: Slots, handle: Handle[Any], *, watched: bool) -> None:
 
 
 def bury(on_dead: OnDead, handle: Handle[Any]) -> None:
-    """Give the dead job to its handler, as detached work: a slow alarm holds no worker up."""
+    """Give the dead job to its handler: a slow alarm holds no worker up."""
+    _aside("the handler of a dead job did not run", f"on_dead of {handle.name}", on_dead, handle)
+
+
+def keep_key(handle: Handle[Any]) -> None:
+    """Extend the lease of a job that outlives its timeout: its key is busy for as long as it lives."""
+    claim = handle._claim
+    if claim is not None:  # else the job has ended meanwhile
+        _aside("the lease of a stuck job was not extended", f"lease of {handle.name}", claim.extend)
+
+
+def _aside(failure: str, name: str, work: Callable[..., object], *args: object) -> None:
+    """Do it as detached work, so that it holds up neither a worker nor the clock."""
     from .detached import detach  # here, because detached work runs in pools itself
 
     try:
-        detach(on_dead, handle, name=f"on_dead of {handle.name}")
+        detach(work, *args, name=name)
     except RuntimeLibraryError as error:
-        record(ERROR, "the handler of a dead job did not run", job=handle.name, why=str(error))
+        record(ERROR, failure, job=name, why=str(error))

@@ -36,6 +36,10 @@ class WorkerLost(RuntimeLibraryError):  # noqa: N818
     """A worker process ended under its job: a crash, the system's memory killer, `os._exit`."""
 
 
+class AttemptsSpent(RuntimeLibraryError):  # noqa: N818
+    """Processes that died under the job have spent every attempt at it: it was not tried again."""
+
+
 class BudgetExceeded(RuntimeLibraryError, ValueError):  # noqa: N818
     """Workers and relays together want more connections than the budget gives."""
 

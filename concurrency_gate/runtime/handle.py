@@ -15,6 +15,7 @@ from .wakeup import Withdraw, block, call_soon
 
 if TYPE_CHECKING:
     from .context import Carried
+    from .lease import Claim
     from .slots import Slots
 
 T = TypeVar("T")
@@ -49,6 +50,7 @@ class Handle(Generic[T]):
         "_callbacks",
         "_caller",
         "_carried",
+        "_claim",
         "_due",
         "_ending",
         "_error",
@@ -87,6 +89,7 @@ class Handle(Generic[T]):
         self._loop = loop
         self._caller: Scope | None = None
         self._carried: Carried = ()
+        self._claim: Claim | None = None  # the lease of its key, while it holds that
         self._inherited = math.inf  # the caller's deadline, which every attempt keeps
         self._due = math.inf  # the deadline of this attempt
         self._look = math.inf  # when the clock should look at it

@@ -16,6 +16,7 @@ import math
 import os
 import secrets
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -104,14 +105,14 @@ class KeyLease:
         return None if attempt is None else Claim(self, key, owner, attempt, asked + self.seconds)
 
     @contextmanager
-    def hold(self, key: str, *, snooze: float = 1.0) -> Iterator[Claim]:
+    def hold(self, key: str, *, snooze: float = 1.0, max_attempts: float = math.inf) -> Iterator[Claim]:
         """Claim `key` for the block, or raise `KeyBusy`, which asks the pool to come back in `snooze`
         seconds.
 
         How the block ends settles the claim: normally, or with `Refuse`, releases it; `Snooze`, `Stopping`
         and cancellation postpone it and give the attempt back; anything else postpones it with the attempt
-        spent. If the store does not answer then, that is logged: the work's own outcome counts, and the lease
-        runs out.
+        spent, or releases it if that was the last of `max_attempts`. If the store does not answer then, that
+        is logged: the work's own outcome counts, and the lease runs out.
         """
         claim = self.claim(key)
         if claim is None:
@@ -128,7 +129,8 @@ class KeyLease:
             interrupted = isinstance(
                 error, Stopping | JobCancelled | asyncio.CancelledError | KeyboardInterrupt
             )
-            _settle(partial(claim.postpone, spent=not interrupted))
+            last = not interrupted and claim.attempt >= max_attempts
+            _settle(claim.release if last else partial(claim.postpone, spent=not interrupted))
             raise
         _settle(claim.release)
 
@@ -148,7 +150,7 @@ class Claim:
     failed and was postponed, and by one whose process died.
 
     Nothing renews a claim by itself: jobs have a timeout. `extend` is for the one case where work outlives
-    it, a thread that cannot be stopped, and keeps the key busy for as long as somebody watches that thread.
+    it, a thread that cannot be stopped: its pool extends the claim for as long as it watches that thread.
 
     Each of the three returns False if the claim was lost, that is, it ran out and another took the key. (Also
     if the answer to an earlier sending of the same statement was lost with the connection.)
@@ -160,22 +162,34 @@ class Claim:
         self.attempt = attempt
         self._lease = lease
         self._until = until
+        self._lock = threading.Lock()
+        self._settled = False
+
+    @property
+    def lasting(self) -> float:
+        """Seconds from `extend` to the lease's end."""
+        return self._lease.seconds
 
     def remaining(self) -> float:
         """Seconds for which the key is surely still ours (never negative). Does not block."""
         return max(0.0, self._until - time.monotonic())
 
     def extend(self) -> bool:
-        """Start the lease anew, from now."""
-        asked = time.monotonic()
-        if not self._lease.store.extend(self.key, self.owner, self._lease.seconds):
-            return self._lost()
-        self._until = asked + self._lease.seconds
+        """Start the lease anew, from now. Does nothing once the claim is settled, and gives False."""
+        with self._lock:
+            if self._settled:
+                return False
+            asked = time.monotonic()
+            if not self._lease.store.extend(self.key, self.owner, self._lease.seconds):
+                return self._lost()
+            self._until = asked + self._lease.seconds
         return True
 
     def release(self) -> bool:
         """The work is settled, well or for good: free the key and forget its attempts."""
-        return self._lease.store.release(self.key, self.owner) or self._lost()
+        with self._lock:
+            self._settled = self._lease.store.release(self.key, self.owner)
+            return self._settled or self._lost()
 
     def postpone(self, seconds: float = 0.0, *, spent: bool) -> bool:
         """The work is to be done again: free the key in `seconds`, by the database's clock.
@@ -185,7 +199,9 @@ class Claim:
         """
         if not seconds >= 0:
             raise ValueError(f"seconds must be 0 or more, not {seconds!r}")
-        return self._lease.store.postpone(self.key, self.owner, seconds, spent=spent) or self._lost()
+        with self._lock:
+            self._settled = self._lease.store.postpone(self.key, self.owner, seconds, spent=spent)
+            return self._settled or self._lost()
 
     def _lost(self) -> bool:
         log.warning(

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn
 
 from . import fork
+from .aftermath import keep_key
 from .bounds import PENDING, WORKERS, seconds, whole
 from .clock import RESOLUTION, clock
 from .context import snapshot
@@ -202,6 +203,7 @@ class Pool(Slots):
         told: list[AnyHandle] = []
         overran: list[tuple[AnyHandle, Job, Any]] = []
         stuck: list[AnyHandle] = []
+        kept: list[AnyHandle] = []  # holds a key that must not be taken by another while it lives
         started: list[AnyHandle] = []
         with self.lock:
             self._look_at = math.inf
@@ -221,10 +223,15 @@ class Pool(Slots):
                         self._settle(handle, Outcome.TIMED_OUT, overrun(handle))
                         told.append(handle)
                 if handle._look <= now:
+                    if handle not in self._stuck:
+                        self._stuck.add(handle)
+                        self._ledger.overran += 1
+                        stuck.append(handle)
+                    claim = handle._claim
                     handle._look = math.inf
-                    self._stuck.add(handle)
-                    self._ledger.overran += 1
-                    stuck.append(handle)
+                    if claim is not None and claim.remaining() > 0.0:
+                        handle._look = now + claim.lasting / 3
+                        kept.append(handle)
             self._look_again(now)
             signals = self._signals()
         for handle, job, runner in overran:
@@ -232,6 +239,8 @@ class Pool(Slots):
             self._interrupt(runner)
         for handle in stuck:
             record(WARNING, "job is stuck", pool=self.name, job=handle.name, stack=self._where(handle))
+        for handle in kept:
+            keep_key(handle)
         for handle in told:
             self._tell(handle)
         for handle in started:

@@ -121,6 +121,8 @@ class _Errand:
             answer = child.jobs.recv_bytes()
         except (EOFError, OSError) as error:
             child.answered = -math.inf
+            if handle._ending is not None:  # the process was ended for it
+                raise JobCancelled(f"job {handle.name!r}: {handle._ending}") from error
             raise WorkerLost(
                 f"the process of job {handle.name!r} has ended: {child.how_it_ended()}"
             ) from error

@@ -7,15 +7,16 @@ import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from contextvars import Context
 from types import TracebackType
 from typing import Any, TypeVar, TypeVarTuple
 
 from .context import restore
-from .errors import JobCancelled
+from .errors import AttemptsSpent, JobCancelled
 from .handle import Handle
 from .job import _current
+from .lease import KeyLease
 from .observe import instrumented, instruments
 from .pool import Pool
 from .slots import AnyHandle
@@ -276,7 +277,22 @@ def surrounded(handle: AnyHandle, work: Callable[..., Any], *args: Any) -> Any:
     if not instruments() and (lease is None or handle.key is None):
         return work(*args)
     with ExitStack() as stack:
-        stack.enter_context(instrumented(handle.job))
         if lease is not None and handle.key is not None:
-            stack.enter_context(lease.hold(handle.key))
+            stack.enter_context(leased(handle, handle.key, lease))
+        stack.enter_context(instrumented(handle.job))
         return work(*args)
+
+
+@contextmanager
+def leased(handle: AnyHandle, key: str, lease: KeyLease) -> Iterator[None]:
+    """Hold the lease of the job's key. It knows of attempts that other processes died of."""
+    most = handle._pool.retry.max_attempts
+    with lease.hold(key, max_attempts=most) as claim:
+        handle.attempt = handle.job.attempt = max(handle.attempt, claim.attempt)
+        if claim.attempt > most:
+            raise AttemptsSpent(f"job {handle.name!r} was not tried again: its process died {most} times")
+        handle._claim = claim
+        try:
+            yield
+        finally:
+            handle._claim = None

@@ -7,6 +7,7 @@ late, or from a signal handler; both survive all of it.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Callable, Generator
 from typing import TypeVar
@@ -26,7 +27,8 @@ def block(register: Register, timeout: float | None) -> bool:
     woken.acquire()
 
     def wake() -> None:
-        if woken.locked():
+        # Asking locked() first would not do: of two threads that wake at once both may see it locked.
+        with contextlib.suppress(RuntimeError):
             woken.release()
 
     withdraw = register(wake)
