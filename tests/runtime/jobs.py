@@ -1,12 +1,18 @@
-"""Jobs for worker processes: they have to stand at the top of a module."""
+"""Jobs for worker processes: they have to stand at the top of a module.
+
+One that imports little: the first job of a fresh process imports it, and its timeout is running.
+"""
 
 from __future__ import annotations
 
 import os
+import random
 import time
 from pathlib import Path
 
-from concurrency_gate.runtime import Refuse, current_job
+from concurrency_gate.runtime import Refuse, Snooze, current_job
+
+Kind = str
 
 
 def square(number: int) -> int:
@@ -55,3 +61,28 @@ class OddError(Exception):
 
 def raise_odd() -> None:
     raise OddError(1, 2)
+
+
+def behave(kind: Kind) -> str:
+    job = current_job()
+    match kind:
+        case "raise":
+            raise ValueError(kind)
+        case "exit":
+            raise SystemExit(kind)
+        case "refuse":
+            raise Refuse(kind)
+        case "flaky" if job.attempt == 1:
+            raise OSError(kind)
+        case "snooze" if random.random() < 0.5:
+            raise Snooze(0.001)
+        case "overrun":
+            job.wait(30)
+            raise OSError("told to stop")
+    return kind
+
+
+def behave_in_process(kind: Kind) -> str:
+    if kind == "overrun":
+        for_ever()
+    return behave(kind)

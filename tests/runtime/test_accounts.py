@@ -18,19 +18,14 @@ from concurrency_gate.runtime import (
     JobCancelled,
     Outcome,
     ProcessPool,
-    Refuse,
     Retry,
-    Snooze,
     ThreadPool,
-    current_job,
 )
 from concurrency_gate.runtime.pool import Pool
 
-from . import jobs
+from .jobs import Kind, behave, behave_in_process
 from .loops import run
 from .threads import until
-
-Kind = str
 
 BATCH = 500
 RETRY = Retry(max_attempts=2, backoff=0.001)
@@ -49,25 +44,6 @@ def plan(count: int, overruns: int, cancels: int = 10) -> list[Kind]:
     for place in draw.sample(range(count), overruns):
         kinds[place] = "overrun"
     return kinds
-
-
-def behave(kind: Kind) -> str:
-    job = current_job()
-    match kind:
-        case "raise":
-            raise ValueError(kind)
-        case "exit":
-            raise SystemExit(kind)
-        case "refuse":
-            raise Refuse(kind)
-        case "flaky" if job.attempt == 1:
-            raise OSError(kind)
-        case "snooze" if random.random() < 0.5:
-            raise Snooze(0.001)
-        case "overrun":
-            job.wait(30)
-            raise OSError("told to stop")
-    return kind
 
 
 async def behave_async(kind: Kind) -> str:
@@ -143,12 +119,6 @@ def processes(count: int, overruns: int, timeout: float) -> None:
     through_threads(pool, behave_in_process, plan(count, overruns, cancels=1))
 
 
-def behave_in_process(kind: Kind) -> str:
-    if kind == "overrun":
-        jobs.for_ever()
-    return behave(kind)
-
-
 def tasks(count: int, overruns: int, timeout: float) -> None:
     kinds = plan(count, overruns)
 
@@ -175,7 +145,7 @@ def tasks(count: int, overruns: int, timeout: float) -> None:
 
 @pytest.mark.parametrize("through", [threads, tasks, processes])
 def test_two_thousand_jobs(through: Callable[[int, int, float], None]) -> None:
-    through(2000, 2, 1.0)
+    through(2000, 2, 2.0)
 
 
 @pytest.mark.heavy

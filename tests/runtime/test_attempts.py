@@ -63,7 +63,7 @@ class TestKeys:
 
     def test_the_key_of_a_stuck_job_stays_taken(self) -> None:
         gate = threading.Event()
-        with ThreadPool("stuck", max_workers=2, timeout=0.05) as pool:
+        with ThreadPool("stuck", max_workers=2, timeout=0.5) as pool:
             first = pool.submit(gate.wait, key="a")
             with pytest.raises(JobTimeout):
                 first.result(10)
@@ -168,7 +168,7 @@ class TestAttempts:
                 raise OSError("late")
             return "second"
 
-        with ThreadPool("overrun", max_workers=2, timeout=0.05, retry=AT_ONCE) as pool:
+        with ThreadPool("overrun", max_workers=2, timeout=0.5, retry=AT_ONCE) as pool:
             handle = pool.submit(slow_once)
             until(lambda: pool.stats().stuck == 1)
             assert (handle.outcome, attempts) == (None, [1])
@@ -183,7 +183,7 @@ class TestAttempts:
                     await asyncio.Event().wait()
                 return current_job().attempt
 
-            async with AsyncPool("overrun", max_workers=1, timeout=0.03, retry=AT_ONCE) as pool:
+            async with AsyncPool("overrun", max_workers=1, timeout=0.5, retry=AT_ONCE) as pool:
                 assert await pool.run(slow_once) == 2
 
         run(main)

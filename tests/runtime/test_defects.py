@@ -251,7 +251,7 @@ class TestFreshContextInsteadOfTheCallers:
     def test_stop_and_deadline_flow_down(self) -> None:
         rows, insert = self.insert_until(lambda: current_job().check())
         inserts = ThreadPool("inserts", max_workers=1, timeout=60)
-        requests = ThreadPool("requests", max_workers=1, timeout=0.05)
+        requests = ThreadPool("requests", max_workers=1, timeout=0.5)
 
         def request() -> None:
             inserts.submit(insert).result()

@@ -121,7 +121,7 @@ class TestThreadPool:
             gate.wait()
             return "late"
 
-        with ThreadPool("stuck", max_workers=1, timeout=0.05, max_pending=5) as pool:
+        with ThreadPool("stuck", max_workers=1, timeout=0.5, max_pending=5) as pool:
             handle = pool.submit(stubborn)
             with pytest.raises(JobTimeout):
                 handle.result(10)
@@ -260,7 +260,7 @@ class TestAsyncPool:
                     except asyncio.CancelledError:
                         cleaned.set()
 
-            async with AsyncPool("overrun", max_workers=1, timeout=0.05) as pool:
+            async with AsyncPool("overrun", max_workers=1, timeout=0.5) as pool:
                 with pytest.raises(JobTimeout):
                     await pool.run(swallow)
                 await cleaned.wait()
@@ -287,7 +287,7 @@ class TestAsyncPool:
                     except asyncio.CancelledError:
                         continue
 
-            async with AsyncPool("stuck", max_workers=1, timeout=0.02) as pool:
+            async with AsyncPool("stuck", max_workers=1, timeout=0.5) as pool:
                 handle = pool.submit(swallow)
                 while pool.stats().stuck == 0:  # noqa: ASYNC110 - the clock's thread counts
                     await asyncio.sleep(0)
@@ -341,7 +341,7 @@ class TestProcessPool:
             assert pool.submit(os.getpid).result() == pool.submit(os.getpid).result() != os.getpid()
 
     def test_a_process_that_overruns_is_ended_and_replaced(self) -> None:
-        with ProcessPool("overrun", max_workers=1, timeout=0.2) as pool:
+        with ProcessPool("overrun", max_workers=1, timeout=1.0) as pool:
             with pytest.raises(JobTimeout):
                 pool.submit(jobs.for_ever).result(20)
             assert pool.submit(jobs.square, 3).result(20) == 9
