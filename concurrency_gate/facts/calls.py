@@ -203,7 +203,9 @@ def _external_result(r: Resolver, value: External, given: Arguments) -> Values:
     task = catalogue.decorates(value.name)
     if task is not None:
         target = next((v for values in given.positional[:1] for v in values), None)
-        return (Object(task, runs=target),) if isinstance(target, (FunctionValue, Instance)) else (value,)
+        if isinstance(target, (FunctionValue, Instance)):
+            return (_task(r, task, target, given),)
+        return (Partial(value, given),) if given.keywords else (value,)
     shape = catalogue.returns(value.name)
     if shape is not None:
         return members.shaped(r, shape, value.receiver, given.positional)
@@ -212,6 +214,17 @@ def _external_result(r: Resolver, value: External, given: Arguments) -> Values:
     if len(value.name) > LONGEST:
         return ()
     return (Object(f"{value.name}()"),)
+
+
+def _task(r: Resolver, task: str, target: Value, given: Arguments) -> Value:
+    """What a decorator makes of a function: the library's object, or an instance of the project's class that it was
+    given, where that class changes how the work is handed over."""
+    for value in (value for _, values in given.keywords for value in values):
+        if isinstance(value, ClassValue):
+            for base in r.classes.order(value.cls):
+                if isinstance(base, Class) and any(r.catalogue.effects(f"{task}.{m}") for m in base.methods):
+                    return Instance(value.cls, exact=True)
+    return Object(task, runs=target)
 
 
 def _object_result(r: Resolver, value: Object, given: Arguments) -> Values:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from concurrency_gate.facts.values import Frame, Instance
+from concurrency_gate.facts.values import Frame, FunctionValue, Instance
 from concurrency_gate.rule import Step
 
 from .blocks import Block
@@ -113,7 +113,9 @@ class Graph:
         steps: list[Step] = [Step(self._path, edge.start[0], self._told(edge, best.frame, best.effect))]
         frame = best.frame
         while frame is not None:
-            way.append(f"{_label(frame)}()")
+            name = f"{_name(_wrapped(frame) or frame)}()"
+            if way[-1:] != [name]:  # wrappers and what they wrap are one function to a reader
+                way.append(name)
             onward = self._next[kind][frame]
             path = frame.function.module.path
             steps.append(Step(path, onward.edge.start[0], self._told(onward.edge, onward.frame, best.effect)))
@@ -141,7 +143,31 @@ class Graph:
 
 
 def _label(frame: Frame) -> str:
-    """A function as a reader knows it: with the class that it runs for, where that is not the one it stands in."""
+    """A function as a chain tells it: what a decorator made is told as the decorator's call, `retried(charge)`."""
+    wrapped = _wrapped(frame)
+    if wrapped is None:
+        return _name(frame)
+    maker = frame.closure
+    while maker is not None and maker.closure is not None:
+        maker = maker.closure
+    assert maker is not None
+    return f"{_name(maker)}({_name(wrapped)})"
+
+
+def _wrapped(frame: Frame) -> Frame | FunctionValue | None:
+    """The function at the core of one that decorators made; None for one that stands as it was written."""
+    core: Frame | FunctionValue = frame
+    while core.closure is not None:
+        taken = (value for _, values in core.closure.arguments for value in values)
+        inner = next((value for value in taken if isinstance(value, FunctionValue)), None)
+        if inner is None:
+            break
+        core = inner
+    return None if core is frame else core
+
+
+def _name(frame: Frame | FunctionValue) -> str:
+    """A function with the class that it runs for, where that is not the one it stands in."""
     function = frame.function
     receiver = frame.receiver
     if isinstance(receiver, Instance) and function.owner is not None:
