@@ -209,8 +209,9 @@ class Catalogue:
         return any(self.marks(kind, name) for kind in MARKS)
 
     def sources_of(self, kind: str) -> list[tuple[str, str]]:
-        """For the classes under one key of MARKS: where an instance comes from without its class being named, as
-        (top-level module, last word of the function or attribute). A file that makes one holds both words."""
+        """For the classes under one key of MARKS: where an instance comes from without its class being named,
+        as (top-level module, last word of the function or attribute). A file that makes one holds both
+        words."""
         classes = set(self.data["marks"][kind])
         found = set()
         for key in ("returns", "attributes"):

@@ -1,7 +1,8 @@
 """Show the rules the concrete syntax, statement by statement.
 
-LibCST reads ten to twenty thousand lines a second, so it is given only the statements in which facts found something that
-a rule may object to: of a compound statement just the header, where that is what holds the place.
+LibCST reads ten to twenty thousand lines a second, so it is given only the statements in which facts found
+something that a rule may object to: of a compound statement just the header, where that is what holds the
+place.
 """
 
 from __future__ import annotations
@@ -53,12 +54,13 @@ class _Dispatch(cst.CSTVisitor):
                 handler(node)
         return True
 
-    def on_leave(self, original_node: cst.CSTNode) -> None:
+    def on_leave(self, original_node: cst.CSTNode) -> None:  # noqa: ARG002 - libcst's signature
         return None
 
 
 def _excerpts(file: Inspection, tree: ast.Module) -> Iterator[tuple[int, int, bool]]:
-    """(first line, last line, whether it is a header without its body), each once and in the order of the text."""
+    """(first line, last line, whether it is a header without its body), each once and in the order of the
+    text."""
     seen: set[tuple[int, int, bool]] = set()
     for place in file.places:
         excerpt = _excerpt(file, tree, place)
@@ -85,7 +87,9 @@ def _excerpt(file: Inspection, tree: ast.Module, place: Position) -> tuple[int, 
 def _statements_at(body: list[ast.stmt], place: Position) -> Iterator[ast.stmt]:
     """The statements around a place, outermost first."""
     while True:
-        around = next((s for s in body if (_first_line(s), 0) <= place <= (s.end_lineno, s.end_col_offset)), None)
+        around = next(
+            (s for s in body if (_first_line(s), 0) <= place <= (s.end_lineno, s.end_col_offset)), None
+        )
         if around is None:
             return
         body = []
@@ -105,7 +109,7 @@ def _suites(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 def _first_line(statement: ast.stmt) -> int:
     decorators = getattr(statement, "decorator_list", ())
-    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
+    return int(min([statement.lineno, *(decorator.lineno for decorator in decorators)]))
 
 
 def _stands_alone(file: Inspection, statement: ast.stmt) -> bool:

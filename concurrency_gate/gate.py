@@ -40,9 +40,12 @@ def judge(
     overrides: Mapping[str, bytes] | None = None,
     store: Store | None = None,
 ) -> Report:
-    """Judge the selected files of a project that is already listed. `overrides` is text to use instead of that
-    on disk, by absolute path. The outcome is the same for any number of jobs, with and without a store."""
-    return run.report(Session(sources, config, selected_rules(config), overrides or {}, store), progress, jobs)
+    """Judge the selected files of a project that is already listed. `overrides` is text to use instead of
+    that on disk, by absolute path. The outcome is the same for any number of jobs, with and without a
+    store."""
+    return run.report(
+        Session(sources, config, selected_rules(config), overrides or {}, store), progress, jobs
+    )
 
 
 def session(
@@ -52,8 +55,8 @@ def session(
     overrides: Mapping[str, bytes] | None = None,
     store: Store | None = None,
 ) -> Session:
-    """For judging the files at or under `paths` one by one, when and if somebody asks. A file in `overrides` is
-    among them, whether or not it exists. Where nothing can be judged, `Session.judged` is empty."""
+    """For judging the files at or under `paths` one by one, when and if somebody asks. A file in `overrides`
+    is among them, whether or not it exists. Where nothing can be judged, `Session.judged` is empty."""
     overrides = overrides or {}
     try:
         found = discover([path for path in paths if path.exists()], config)

@@ -74,7 +74,16 @@ class Inspection:
     ) -> None:
         line, column, end_line, end_column = self.spans[node]
         finding = Finding(
-            self.path, line, column + 1, end_line, end_column + 1, rule.code, rule.name, message, instead, chain
+            self.path,
+            line,
+            column + 1,
+            end_line,
+            end_column + 1,
+            rule.code,
+            rule.name,
+            message,
+            instead,
+            chain,
         )
         if finding not in self.findings:
             self.findings.append(finding)

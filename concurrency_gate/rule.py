@@ -1,7 +1,7 @@
 """What a rule is, and what it finds.
 
-A rule visits LibCST nodes, yet this module imports no LibCST at run time: most runs ask rules only for their codes and
-their examples, and must not pay for a parser that they do not use.
+A rule visits LibCST nodes, yet this module imports no LibCST at run time: most runs ask rules only for their
+codes and their examples, and must not pay for a parser that they do not use.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ class Rule:
     red: ClassVar[Sequence[Example]] = ()
     green: ClassVar[Sequence[Example]] = ()
     plant: ClassVar[str] = ""
-    """A module with a violation in its last statement, which `prove` plants; empty where the rule is about the run."""
+    """A module with a violation in its last statement, which `prove` plants; empty where the rule is about
+    the run."""
     planted_settings: ClassVar[Mapping[str, Sequence[str]]] = {}
     """Entries that `prove` adds to lists of the configuration, for a rule that finds fault with these."""
 
@@ -95,14 +96,15 @@ class Rule:
 class ModuleRule(Rule):
     """A rule about what stands in a file: a LibCST visitor over the statements that could hold a finding.
 
-    Define `visit_Call`, `visit_Name` and so on, as for a `libcst.CSTVisitor`; ask `self.file` what a node means, and
-    `self.report` what is wrong. A rule is made anew for each file."""
+    Define `visit_Call`, `visit_Name` and so on, as for a `libcst.CSTVisitor`; ask `self.file` what a node
+    means, and `self.report` what is wrong. A rule is made anew for each file."""
 
     kinds: ClassVar[frozenset[str]] = frozenset()
     """Kinds of the catalogue. A statement is visited if a name of one of these is used in it."""
 
     effects: ClassVar[frozenset[str]] = frozenset()
-    """Kinds of the catalogue. A statement is visited if one of these is reached from it while a transaction is open."""
+    """Kinds of the catalogue. A statement is visited if one of these is reached from it while a transaction
+    is open."""
 
     exempt_in_infra: ClassVar[bool] = False
     """Whether an infra path may do what the rule forbids everybody else."""
@@ -110,9 +112,7 @@ class ModuleRule(Rule):
     def __init__(self, file: Inspection) -> None:
         self.file = file
 
-    def report(
-        self, node: object, message: str, instead: str = "", chain: Iterable[Step] = ()
-    ) -> None:
+    def report(self, node: object, message: str, instead: str = "", chain: Iterable[Step] = ()) -> None:
         """A finding at a LibCST node of the statement that is being visited."""
         self.file.add(self, node, message, instead or self.instead, tuple(chain))
 

@@ -41,7 +41,6 @@ class BypassComment(ReviewRule):
         if not findings or "noqa" not in file.text.lower():
             return
         for comment, first, last in _comments(file.text):
-            line, column = comment.start
             whole = _WHOLE_FILE.match(comment.string)
             if whole:
                 hidden = findings if not whole["codes"] else _named(findings, whole["codes"])
@@ -69,8 +68,8 @@ def _named(findings: Sequence[Finding], codes: str) -> list[Finding]:
 
 
 def _comments(text: str) -> Iterator[tuple[tokenize.TokenInfo, int, int]]:
-    """Each comment with the first and last line of the logical line that it belongs to: flake8 lets a comment on any of
-    them speak for all."""
+    """Each comment with the first and last line of the logical line that it belongs to: flake8 lets a comment
+    on any of them speak for all."""
     pending: list[tokenize.TokenInfo] = []
     first = 0
     try:

@@ -88,16 +88,19 @@ class EnqueueInTransaction(TransactionRule):
     )
     instead = "publish after the commit, or write an outbox row in the transaction"
     red = (
-        _DJANGO + "from celery import shared_task\n@shared_task\ndef mail(pk):\n    pass\n@transaction.atomic\n"
+        _DJANGO
+        + "from celery import shared_task\n@shared_task\ndef mail(pk):\n    pass\n@transaction.atomic\n"
         "def pay(order):\n    order.save()\n    mail.delay(order.pk)\n",
     )
     green = (
-        _DJANGO + "from functools import partial\nfrom celery import shared_task\n@shared_task\ndef mail(pk):\n"
+        _DJANGO
+        + "from functools import partial\nfrom celery import shared_task\n@shared_task\ndef mail(pk):\n"
         "    pass\n@transaction.atomic\ndef pay(order):\n    order.save()\n"
         "    transaction.on_commit(partial(mail.delay, order.pk))\n    mail.delay_on_commit(order.pk)\n",
     )
     plant = (
-        _DJANGO + "from celery import shared_task\n\n\n@shared_task\ndef job():\n    pass\n\n\n@transaction.atomic\n"
+        _DJANGO
+        + "from celery import shared_task\n\n\n@shared_task\ndef job():\n    pass\n\n\n@transaction.atomic\n"
         "def planted():\n    job.delay()\n"
     )
 

@@ -82,7 +82,9 @@ class Callers:
     def _frame_at(self, scope: Scope) -> Frame | None:
         while scope.parent is not None and scope.kind not in ("function", "lambda"):
             scope = scope.parent
-        return self._resolver.default_frame(scope.module.function(scope)) if scope.parent is not None else None
+        return (
+            self._resolver.default_frame(scope.module.function(scope)) if scope.parent is not None else None
+        )
 
     def _defined(self, node: ast.AST, scope: Scope, frame: Frame | None) -> Values:
         """The function or class that a decorator is given."""
@@ -94,23 +96,27 @@ class Callers:
 
 
 def _sites(module: Module, word: str) -> Iterator[tuple[Scope, ast.expr, ast.AST]]:
-    """(scope, what is called, the call or the decorated definition) wherever the word is called or decorates."""
+    """(scope, what is called, the call or the decorated definition) wherever the word is called or
+    decorates."""
     for scope in module.scopes:
         node = scope.node
-        if scope.parent is not None and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        if scope.parent is not None and isinstance(
+            node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        ):
             for decorator in node.decorator_list:
                 if _mentions(decorator, word):
                     yield scope.parent, decorator, node
         if scope.kind in ("function", "lambda"):
             continue
         for statement in getattr(node, "body", ()):
-            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-                if _mentions(statement.value.func, word):
-                    yield scope, statement.value.func, statement.value
+            call = statement.value if isinstance(statement, ast.Expr) else None
+            if isinstance(call, ast.Call) and _mentions(call.func, word):
+                yield scope, call.func, call
 
 
 def _mentions(node: ast.expr, word: str) -> bool:
     return any(
-        (isinstance(part, ast.Name) and part.id == word) or (isinstance(part, ast.Attribute) and part.attr == word)
+        (isinstance(part, ast.Name) and part.id == word)
+        or (isinstance(part, ast.Attribute) and part.attr == word)
         for part in ast.walk(node)
     )

@@ -1,8 +1,10 @@
-"""Rewrite syntax that is newer than the running interpreter, keeping every character that counts where it was.
+"""Rewrite syntax that is newer than the running interpreter, keeping every character that counts where it
+was.
 
-Only what Python 3.11, the oldest interpreter we run on, cannot read: type parameters and `type` statements (3.12), a
-default for a type parameter (3.13), `except A, B:` without parentheses (3.14), and quotes of the same kind nested in
-f-strings (3.12). Each is overwritten in place, so that lines and columns stay those of the text.
+Only what Python 3.11, the oldest interpreter we run on, cannot read: type parameters and `type` statements
+(3.12), a default for a type parameter (3.13), `except A, B:` without parentheses (3.14), and quotes of the
+same kind nested in f-strings (3.12). Each is overwritten in place, so that lines and columns stay those of
+the text.
 """
 
 from __future__ import annotations
@@ -19,8 +21,9 @@ _NOT_BREAK = re.compile(rb"[^\r\n]")
 
 
 def downlevel(data: bytes) -> bytes:
-    """The same module without type parameters, `type` statements and bare tuples after `except`. What looks like one
-    of these inside a string is rewritten as well: no string's text that we care for looks like that."""
+    """The same module without type parameters, `type` statements and bare tuples after `except`. What looks
+    like one of these inside a string is rewritten as well: no string's text that we care for looks like
+    that."""
     text = bytearray(data)
     for match in _GENERIC.finditer(data):
         stop = _closing(data, match.start(1))

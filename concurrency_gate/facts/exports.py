@@ -1,4 +1,5 @@
-"""What a module of the project gives to those who import it: its names, its submodules, its star imports' names."""
+"""What a module of the project gives to those who import it: its names, its submodules, its star imports'
+names."""
 
 from __future__ import annotations
 
@@ -60,8 +61,11 @@ def starred(
 
 
 def _offers(r: Resolver, module: Module, name: str) -> bool:
-    """Whether a star import brings the name. An `__all__` that the module changes later counts only for what it adds."""
-    lists = [b.node for b in module.scope.bindings.get("__all__", ()) if isinstance(b.node, (ast.List, ast.Tuple))]
+    """Whether a star import brings the name. An `__all__` that the module changes later counts only for what
+    it adds."""
+    lists = [
+        b.node for b in module.scope.bindings.get("__all__", ()) if isinstance(b.node, (ast.List, ast.Tuple))
+    ]
     if any(isinstance(e, ast.Constant) and e.value == name for node in lists for e in node.elts):
         return True
     if len(lists) == 1 and r.project.text(module.path).count(b"__all__") == 1:
@@ -70,7 +74,8 @@ def _offers(r: Resolver, module: Module, name: str) -> bool:
 
 
 def _external_star(r: Resolver, module: str, name: str) -> Values:
-    """`from asyncio import *` brings what the catalogue knows of asyncio, and nothing that we could only guess."""
+    """`from asyncio import *` brings what the catalogue knows of asyncio, and nothing that we could only
+    guess."""
     full = r.catalogue.canonical(f"{module}.{name}")
     known = r.catalogue.effects(full) or r.catalogue.returns(full) or full in r.catalogue.modules
     return (External(full),) if known else ()
@@ -104,7 +109,8 @@ def _getattr_of(module: Module) -> Function | None:
 
 
 def _returns_for(body: list[ast.stmt], parameter: str, name: str) -> Iterator[ast.expr]:
-    """What the statements return when the parameter is this string: an `if` that compares the two is decided."""
+    """What the statements return when the parameter is this string: an `if` that compares the two is
+    decided."""
     for statement in body:
         if isinstance(statement, ast.Return):
             if statement.value is not None:
@@ -123,7 +129,8 @@ def _returns_for(body: list[ast.stmt], parameter: str, name: str) -> Iterator[as
 
 
 def _decided(test: ast.expr, parameter: str, name: str) -> bool | None:
-    """Whether `parameter == "x"`, or `parameter in ("x", "y")`, is true for the name; None for any other test."""
+    """Whether `parameter == "x"`, or `parameter in ("x", "y")`, is true for the name; None for any other
+    test."""
     if not (isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == parameter):
         return None
     other = test.comparators[0]

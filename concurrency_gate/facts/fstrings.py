@@ -1,7 +1,8 @@
 """Rewrite f-strings that are newer than the running interpreter: to the tuple of what they format.
 
-Since Python 3.12 an f-string may nest quotes of its own kind, and hold line ends, comments and backslashes in its
-expressions (PEP 701). Each expression stays at its line and column, and so does everything around the string.
+Since Python 3.12 an f-string may nest quotes of its own kind, and hold line ends, comments and backslashes in
+its expressions (PEP 701). Each expression stays at its line and column, and so does everything around the
+string.
 """
 
 from __future__ import annotations
@@ -84,14 +85,19 @@ class _Rewriter:
         return stop
 
     def _literal(self, at: int, quote: bytes, raw: bool, depth: int, kept: list[tuple[int, int]]) -> int:
-        """Pass over text and fields up to the closing quote, or, in a format specification, the closing brace."""
+        """Pass over text and fields up to the closing quote, or, in a format specification, the closing
+        brace."""
         while at < len(self.data):
             if quote and self.data.startswith(quote, at):
                 return at + len(quote)
             char = self.data[at : at + 1]
             if char == b"\\":
                 named = not raw and self.data.startswith(b"\\N{", at)
-                at = self.data.index(b"}", at) + 1 if named else at + 1 + (self.data[at + 1 : at + 2] not in b"{}")
+                at = (
+                    self.data.index(b"}", at) + 1
+                    if named
+                    else at + 1 + (self.data[at + 1 : at + 2] not in b"{}")
+                )
             elif char == b"{" and quote and self.data.startswith(b"{{", at):
                 at += 2
             elif char == b"{":
@@ -112,9 +118,9 @@ class _Rewriter:
                 level += 1
             elif char in _CLOSING and level:
                 level -= 1
-            elif not level and (char in b"}:" or (char == b"!" and pair != b"!=")):
-                break
-            elif not level and _SHOWN.match(self.data, at):  # {x=}
+            elif not level and (
+                char in b"}:" or (char == b"!" and pair != b"!=") or _SHOWN.match(self.data, at)  # {x=}
+            ):
                 break
             at = at + 2 if pair in (b"==", b"!=", b"<=", b">=") else self._token(at, depth + 1)
         kept.append((start, at))

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 _FIRST = {"Optional", "Annotated", "Final", "ClassVar", "Required", "NotRequired", "Awaitable", "ReadOnly"}
 _LAST = {"Coroutine", "Union"}
 _ITEM_FIRST = {
-    "Iterable", "Iterator", "Sequence", "Collection", "Generator", "AsyncIterator", "AsyncIterable", "AsyncGenerator",
-    "List", "Set", "FrozenSet", "Deque", "list", "set", "frozenset", "deque", "MutableSequence", "AbstractSet",
+    "Iterable", "Iterator", "Sequence", "Collection", "Generator", "AsyncIterator", "AsyncIterable",
+    "AsyncGenerator", "List", "Set", "FrozenSet", "Deque", "list", "set", "frozenset", "deque",
+    "MutableSequence", "AbstractSet",
 }  # fmt: skip
 _ITEM_LAST = {"Dict", "dict", "Mapping", "MutableMapping", "DefaultDict", "defaultdict", "OrderedDict"}
 _CONTEXT = {"AbstractContextManager", "AbstractAsyncContextManager", "ContextManager", "AsyncContextManager"}
@@ -59,7 +60,9 @@ def _of_named(r: Resolver, value: Value) -> Values:
         if value.name in ("typing.Self", "typing_extensions.Self"):
             return (SELF,)
         is_class = names.is_class_name(value.name) or _is_plain(r, value.name)
-        if is_class and (not value.name.startswith(_TYPING) or value.name in ("builtins.dict", "builtins.list")):
+        if is_class and (
+            not value.name.startswith(_TYPING) or value.name in ("builtins.dict", "builtins.list")
+        ):
             return (Object(value.name),)
     if isinstance(value, Object) and value.item is not None and value.type in VARIABLES:
         return (value.item,)
@@ -88,7 +91,9 @@ def for_receiver(values: Values, receiver: Value | None) -> Values:
 
 def _is_plain(r: Resolver, name: str) -> bool:
     """Lower-case classes: `sqlite3.connection`, `psycopg2.extensions.connection`, `builtins.dict`."""
-    return name.startswith("builtins.") or name in r.catalogue.modules or bool(r.catalogue.marks("blocks", name))
+    return (
+        name.startswith("builtins.") or name in r.catalogue.modules or bool(r.catalogue.marks("blocks", name))
+    )
 
 
 def _quoted(r: Resolver, node: ast.Constant, scope: Scope, frame: Frame | None) -> Values:

@@ -1,4 +1,5 @@
-"""What Python's own functions do with values: `getattr`, `partial`, `import_module`, the methods of list and dict.
+"""What Python's own functions do with values: `getattr`, `partial`, `import_module`, the methods of list and
+dict.
 
 These are the language, not libraries: a library's names stand in the catalogue.
 """
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from . import containers, members, names
+from . import containers, members
 from .values import (
     Arguments,
     ClassValue,
@@ -105,7 +106,8 @@ def _mapping(r: Resolver, value: External, given: Arguments) -> Values:
     items = [values for each in copied for values in each.items]
     return (
         Collection(
-            (*items, *(values for _, values in given.keywords)), (*keys, *(name for name, _ in given.keywords))
+            (*items, *(values for _, values in given.keywords)),
+            (*keys, *(name for name, _ in given.keywords)),
         ),
     )
 
@@ -202,7 +204,9 @@ def _vars(r: Resolver, value: External, given: Arguments) -> Values:
 def _method_type(r: Resolver, value: External, given: Arguments) -> Values:
     receivers = _argument(given, 1)
     return tuple(
-        FunctionValue(v.function, receivers[0], v.closure) if isinstance(v, FunctionValue) and receivers else v
+        FunctionValue(v.function, receivers[0], v.closure)
+        if isinstance(v, FunctionValue) and receivers
+        else v
         for v in _argument(given, 0)
     )
 

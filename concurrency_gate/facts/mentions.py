@@ -1,8 +1,8 @@
 """Which lines of a module can matter: those that mention a word, or a name that was bound on such a line.
 
-A value keeps a word's trace wherever it goes inside a module: `Thread` stands on a line, so what is bound there may be a thread
-class, so lines that mention that name matter too. Following this by lines, in the text, costs next to nothing and
-spares the resolver everything else.
+A value keeps a word's trace wherever it goes inside a module: `Thread` stands on a line, so what is bound
+there may be a thread class, so lines that mention that name matter too. Following this by lines, in the text,
+costs next to nothing and spares the resolver everything else.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _IDENTIFIER = re.compile(r"\w+")
 
 
 class Mentions:
-    """The lines of one module that matter for the words that were given so far, and the names bound on them."""
+    """The lines of one module that matter for the words that were given so far, and the names bound on
+    them."""
 
     def __init__(self, module: Module) -> None:
         self.names: set[str] = set()
@@ -58,7 +59,8 @@ class Mentions:
         return fresh
 
     def touch(self, node: ast.AST) -> bool:
-        """Whether the node stands, in part, on a line that matters. A node that has no place of its own does."""
+        """Whether the node stands, in part, on a line that matters. A node that has no place of its own
+        does."""
         span = lines_of(node)
         if span is None:
             return True
@@ -69,7 +71,8 @@ class Mentions:
 
 
 def _words(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """Every identifier that the module uses, in its code or in a string that is no docstring, with its line."""
+    """Every identifier that the module uses, in its code or in a string that is no docstring, with its
+    line."""
     stack: list[ast.AST] = [tree]
     while stack:
         node = stack.pop()
@@ -108,7 +111,8 @@ def lines_of(node: ast.AST) -> tuple[int, int] | None:
 
 
 def _bound_lines(module: Module) -> Iterator[tuple[str, int, int]]:
-    """(name, first line, last line) for each name and each stretch of text that may say what it stands for."""
+    """(name, first line, last line) for each name and each stretch of text that may say what it stands
+    for."""
     for scope in module.scopes:
         for name, bindings in scope.bindings.items():
             for binding in bindings:
@@ -117,7 +121,8 @@ def _bound_lines(module: Module) -> Iterator[tuple[str, int, int]]:
                     if span is not None:
                         yield name, *span
                         if name.startswith("__") and scope.kind == "class":
-                            yield scope.name, *span  # what an instance gives when it is called, entered, iterated
+                            # what an instance gives when it is called, entered, iterated
+                            yield scope.name, *span
         for _, name, binding in scope.attributes:
             for node in _sources(binding, scope):
                 span = lines_of(node)

@@ -13,7 +13,9 @@ class Module:
 
     __slots__ = ("__dict__", "classes", "functions", "infra", "is_package", "name", "path", "scope", "tree")
 
-    def __init__(self, path: str, name: str, tree: ast.Module, *, is_package: bool, infra: bool = False) -> None:
+    def __init__(
+        self, path: str, name: str, tree: ast.Module, *, is_package: bool, infra: bool = False
+    ) -> None:
         self.path = path
         self.name = name
         self.tree = tree
@@ -155,7 +157,8 @@ class Function:
 
     @cached_property
     def selecting(self) -> frozenset[str]:
-        """Parameters whose text may pick what is called: as an index, or handed on to a call by a plain name."""
+        """Parameters whose text may pick what is called: as an index, or handed on to a call by a plain
+        name."""
         found: set[str] = set()
         for node in ast.walk(self.node):
             if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name):
@@ -249,17 +252,21 @@ class Class:
                     scope = pending.pop()
                     function = self.module.function(scope) if scope.kind == "function" else method
                     found.extend(
-                        (name, function, bound) for owner, name, bound in scope.attributes if owner == receiver
+                        (name, function, bound)
+                        for owner, name, bound in scope.attributes
+                        if owner == receiver
                     )
                     pending.extend(
-                        child for child in scope.children.values() if child.kind in ("function", "comprehension")
+                        child
+                        for child in scope.children.values()
+                        if child.kind in ("function", "comprehension")
                     )
         return found
 
 
 def own_nodes(body: list[ast.stmt]) -> list[ast.AST]:
-    """The nodes that run when the body runs, in the order of the text: nested functions, lambdas and classes' methods
-    are left out, but their decorators and defaults are not."""
+    """The nodes that run when the body runs, in the order of the text: nested functions, lambdas and classes'
+    methods are left out, but their decorators and defaults are not."""
     found: list[ast.AST] = []
     stack: list[ast.AST] = list(reversed(body))
     while stack:

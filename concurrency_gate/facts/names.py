@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING
 from . import calls, containers, exports, hints
 from .modules import Module
 from .scopes import END, Binding, Position, Scope, position
-from .values import ClassValue, Collection, Constant, External, Frame, ModuleValue, Object, Value, Values, union
+from .values import (
+    Collection,
+    Constant,
+    External,
+    Frame,
+    ModuleValue,
+    Object,
+    Value,
+    Values,
+    union,
+)
 
 if TYPE_CHECKING:
     from .resolver import Resolver
@@ -46,7 +56,8 @@ def lookup(r: Resolver, node: ast.Name, scope: Scope, frame: Frame | None) -> Va
 def _together(
     r: Resolver, node: ast.Name, bindings: Sequence[Binding], scope: Scope, frame: Frame | None, here: bool
 ) -> Values:
-    """What several bindings give a name, with what its declaration says and what star imports bring after them."""
+    """What several bindings give a name, with what its declaration says and what star imports bring after
+    them."""
     found = union(*(bound(r, binding, scope, frame) for binding in bindings))
     if not _says_enough(found):
         declared = (b.annotation for b in scope.bindings[node.id] if b.kind == "annotation" and b.annotation)
@@ -70,8 +81,8 @@ def _implicit(module: Module, name: str) -> Values:
 
 
 def reaching(bindings: Sequence[Binding], scope: Scope, at: Position) -> Sequence[Binding]:
-    """The bindings that can hold at a place: the last one that must have run before it, those in branches since, and
-    those further down in a loop around it."""
+    """The bindings that can hold at a place: the last one that must have run before it, those in branches
+    since, and those further down in a loop around it."""
     before = [b for b in bindings if b.start <= at]
     certain = max((b.start for b in before if b.until >= at and not b.elsewhere), default=None)
     held = [b for b in bindings if b.elsewhere or (b.start <= at and (certain is None or b.start >= certain))]
@@ -118,7 +129,9 @@ def _bound(r: Resolver, binding: Binding, scope: Scope, frame: Frame | None) -> 
             found = containers.filled(r, found, binding.name, scope)
             if scope.kind == "module":
                 kept = f"{scope.module.name}.{binding.name}"
-                found = tuple(replace(v, name=kept) if isinstance(v, Object) and not v.name else v for v in found)
+                found = tuple(
+                    replace(v, name=kept) if isinstance(v, Object) and not v.name else v for v in found
+                )
         if binding.annotation is not None and not _says_enough(found):
             found = r.instance_of(binding.annotation, scope, frame) or found
         return found
@@ -186,7 +199,9 @@ def imported_from(r: Resolver, module: Module, target: str, level: int, item: st
 def definitions(r: Resolver, name: str, scope: Scope, hops: int = 8) -> list[tuple[Binding, Scope]]:
     """The bindings that a name goes back to, through imports, each with the scope it stands in."""
     current: Scope | None = scope
-    while current is not None and (name not in current.bindings or (current.kind == "class" and current is not scope)):
+    while current is not None and (
+        name not in current.bindings or (current.kind == "class" and current is not scope)
+    ):
         current = current.parent
     if current is None:
         return []

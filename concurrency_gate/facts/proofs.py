@@ -1,8 +1,8 @@
 """A second process that proves files readable while the first one judges.
 
-Every file must be read to the end, also one that cannot hold a finding, and reading takes as long as all the rest. The
-proofs come from the same interpreter; what it proves nothing about, the first process reads itself, so the
-outcome is the same with and without it.
+Every file must be read to the end, also one that cannot hold a finding, and reading takes as long as all the
+rest. The proofs come from the same interpreter; what it proves nothing about, the first process reads itself,
+so the outcome is the same with and without it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class Proofs:
             self._process = self._start(texts)
 
     def _start(self, texts: Mapping[str, bytes]) -> subprocess.Popen[bytes] | None:
-        """The texts go through a file that has no name, so that nobody has to wait for the other to read or write."""
+        """The texts go through a file that has no name, so that nobody has to wait for the other to read or
+        write."""
         try:
             with tempfile.TemporaryFile() as source:
                 for text in texts.values():

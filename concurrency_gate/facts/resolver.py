@@ -1,11 +1,11 @@
 """The one resolver: what does this expression stand for?
 
-`Resolver.values(expression, scope, frame)` is the question that every rule, the reach analysis and the flake8 plugin
-ask. Answers are memoised; an answer that was computed while a cycle was cut is kept only at the head of the cycle,
-since anywhere else it would depend on who asked first.
+`Resolver.values(expression, scope, frame)` is the question that every rule, the reach analysis and the flake8
+plugin ask. Answers are memoised; an answer that was computed while a cycle was cut is kept only at the head
+of the cycle, since anywhere else it would depend on who asked first.
 
-The parts: names (`names.py`), attributes and classes (`members.py`), calls (`calls.py`), annotations (`hints.py`), and
-what Python itself and its standard library do with values (`intrinsics.py`).
+The parts: names (`names.py`), attributes and classes (`members.py`), calls (`calls.py`), annotations
+(`hints.py`), and what Python itself and its standard library do with values (`intrinsics.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from .values import (
     FunctionValue,
     Instance,
     Object,
-    Suspended,
     Value,
     Values,
     union,
@@ -61,7 +60,8 @@ class Resolver:
         self.classes = members.Classes(self)
         self.callers = callers.Callers(self)
 
-    # -- frames -------------------------------------------------------------------------------------------------
+    # -- frames
+    # -------------------------------------------------------------------------------------------------
 
     def frame(
         self,
@@ -98,7 +98,8 @@ class Resolver:
             found = self._defaults[function] = self._frames.setdefault(key, found)
         return found
 
-    # -- evaluation ---------------------------------------------------------------------------------------------
+    # -- evaluation
+    # ---------------------------------------------------------------------------------------------
 
     def values(self, node: ast.expr, scope: Scope, frame: Frame | None) -> Values:
         """What the expression may stand for, in this scope, when the function around it runs as `frame`."""
@@ -172,11 +173,14 @@ def _name(r: Resolver, node: ast.Name, scope: Scope, frame: Frame | None) -> Val
 def _attribute(r: Resolver, node: ast.Attribute, scope: Scope, frame: Frame | None) -> Values:
     owners = r.values(node.value, scope, frame)
     found = union(*(r.attribute(owner, node.attr) for owner in owners), ())
-    return found or (_assigned(r, node.value.id, node.attr, scope) if isinstance(node.value, ast.Name) else ())
+    return found or (
+        _assigned(r, node.value.id, node.attr, scope) if isinstance(node.value, ast.Name) else ()
+    )
 
 
 def _assigned(r: Resolver, owner: str, name: str, scope: Scope) -> Values:
-    """What the code around assigns to `owner.name`, where that is no attribute that the owner's class knows."""
+    """What the code around assigns to `owner.name`, where that is no attribute that the owner's class
+    knows."""
     found: list[Values] = []
     current: Scope | None = scope
     while current is not None:
@@ -221,8 +225,7 @@ def _sequence(r: Resolver, node: ast.Tuple | ast.List | ast.Set, scope: Scope, f
     for element in node.elts:
         if isinstance(element, ast.Starred):
             fixed = False
-            for value in r.values(element.value, scope, frame):
-                items.append(containers.iterated(r, value))
+            items.extend(containers.iterated(r, value) for value in r.values(element.value, scope, frame))
         else:
             items.append(r.values(element, scope, frame))
     return (Collection(tuple(items), fixed=fixed),)
@@ -269,7 +272,9 @@ def _subscript(r: Resolver, node: ast.Subscript, scope: Scope, frame: Frame | No
             found += [names.imported(r, scope.module, name) for name in texts_of(index)]
         elif isinstance(node.slice, ast.Slice) or (isinstance(value, (ClassValue, External)) and not index):
             found.append((value,))
-        elif isinstance(value, ClassValue) or (isinstance(value, External) and names.is_class_name(value.name)):
+        elif isinstance(value, ClassValue) or (
+            isinstance(value, External) and names.is_class_name(value.name)
+        ):
             found.append((value,))  # a generic class with its parameter: Box[int]
         else:
             found.append(containers.element(r, value, index, position))

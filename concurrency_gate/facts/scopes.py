@@ -8,15 +8,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .modules import Module
 
 Position = tuple[int, int]
-FunctionNode = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda]
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-Comprehension = Union[ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp]
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
 START: Position = (0, 0)
@@ -28,8 +28,9 @@ END: Position = (1 << 30, 0)
 class Binding:
     """One way in which a name comes to stand for something.
 
-    `kind` is "value" (an assignment), "item" (a loop target), "outer item" (a comprehension's first one, which is evaluated around it), "enter" (`with ... as`), "import", "from", "def", "class",
-    "parameter", "annotation" or "opaque". `path` says which element of a tuple is meant. The binding holds from `start`
+    `kind` is "value" (an assignment), "item" (a loop target), "outer item" (a comprehension's first one,
+    which is evaluated around it), "enter" (`with ... as`), "import", "from", "def", "class", "parameter",
+    "annotation" or "opaque". `path` says which element of a tuple is meant. The binding holds from `start`
     on; it is certain for everything up to `until`, the end of the statements it stands among."""
 
     kind: str
@@ -208,7 +209,8 @@ class _Builder:
             bound = Binding("parameter", argument, position(argument), until, annotation=argument.annotation)
             scope.bindings.setdefault(argument.arg, []).append(bound)
 
-    # -- statements and expressions that bind -----------------------------------------------------------------
+    # -- statements and expressions that bind
+    # -----------------------------------------------------------------
 
     def import_(self, node: ast.AST, scope: Scope, until: Position) -> None:
         assert isinstance(node, ast.Import)
@@ -319,7 +321,9 @@ class _Builder:
                 else:
                     self.bind_target(element, kind, value, scope, start, until, (*path, index))
         else:
-            self.bind_simple(target, Binding(kind, value, start, until, path, name=_target_name(target)), scope)
+            self.bind_simple(
+                target, Binding(kind, value, start, until, path, name=_target_name(target)), scope
+            )
 
     def bind_simple(self, target: ast.expr, bound: Binding, scope: Scope) -> None:
         if isinstance(target, ast.Name):

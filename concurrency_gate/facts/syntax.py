@@ -1,7 +1,7 @@
 """From bytes to a syntax tree, also where the code is newer than the running interpreter.
 
-`ast` reads about ten times as many lines a second as LibCST, but only the grammar of the interpreter it runs in.
-What it cannot read is rewritten to older syntax, in place.
+`ast` reads about ten times as many lines a second as LibCST, but only the grammar of the interpreter it runs
+in. What it cannot read is rewritten to older syntax, in place.
 """
 
 from __future__ import annotations

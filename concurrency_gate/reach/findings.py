@@ -10,8 +10,9 @@ from concurrency_gate.rule import Step
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """A place inside a transaction block from which an effect is reached. `way` names the functions between, outermost
-    first; `opener` is what opens the transaction, at `block_line`; `instead` is the library's advice, or empty."""
+    """A place inside a transaction block from which an effect is reached. `way` names the functions between,
+    outermost first; `opener` is what opens the transaction, at `block_line`; `instead` is the library's
+    advice, or empty."""
 
     start: Position
     end: Position

@@ -37,7 +37,8 @@ class Signals:
         self._found: tuple[list[Registration], int] | None = None
 
     def receivers(self, signal: str, sender: Values) -> Iterator[Frame]:
-        """The receivers of a signal, by its name, as it is sent for one of these classes (any, if none is known)."""
+        """The receivers of a signal, by its name, as it is sent for one of these classes (any, if none is
+        known)."""
         if not signal:
             return
         name = self._resolver.catalogue.canonical(signal)
@@ -93,7 +94,9 @@ class Signals:
             if isinstance(callee, External) and r.catalogue.marks("registers", callee.name):
                 given = r.arguments(node, around, frame)
                 receiver = FunctionValue(scope.module.function(scope), None, frame)
-                signals = self._owner(node, around, frame) or (given.positional[0] if given.positional else ())
+                signals = self._owner(node, around, frame) or (
+                    given.positional[0] if given.positional else ()
+                )
                 for value in signals:
                     for signal in _each(value):
                         yield (_name(signal), given.keyword("sender"), receiver)

@@ -39,9 +39,9 @@ _TELLING = (
 
 
 def running(r: Resolver, roots: Sequence[ast.AST], scope: Scope, frame: Frame | None) -> Iterator[Visit]:
-    """The nodes that can lead anywhere, in the order of the text. Left out are nested functions, annotations, and the
-    branches that cannot be taken: those under a parameter that this frame knows to be None, and those for "no
-    transaction is open"."""
+    """The nodes that can lead anywhere, in the order of the text. Left out are nested functions, annotations,
+    and the branches that cannot be taken: those under a parameter that this frame knows to be None, and those
+    for "no transaction is open"."""
     known: dict[int, bool | None] = {}
     for visit, guards in _layout(r, roots, scope):
         for test, branch in guards:

@@ -1,7 +1,7 @@
 """Code with the expected findings written into it.
 
-A line that ends in `#> CG101 Thread` expects a finding CG101 there that marks exactly the text `Thread`; several are
-separated by semicolons. A line `== path` begins another file; without one, all is in `main.py`.
+A line that ends in `#> CG101 Thread` expects a finding CG101 there that marks exactly the text `Thread`;
+several are separated by semicolons. A line `== path` begins another file; without one, all is in `main.py`.
 """
 
 from __future__ import annotations

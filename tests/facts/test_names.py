@@ -101,12 +101,12 @@ CASES = {
         NAME = "create_task"
         getattr(asyncio, NAME)(1)  #> CG102 getattr(asyncio, NAME)
     """,
-    "getattr by escapes": r'''
+    "getattr by escapes": r"""
         import asyncio
         getattr(asyncio, "create\x5ftask")(1)  #> CG102 getattr(asyncio, "create\x5ftask")
         getattr(asyncio, "create_" "task")(1)  #> CG102 getattr(asyncio, "create_" "task")
         asyncio.create_task
-    ''',
+    """,
     "import_module": """
         import importlib
         importlib.import_module("threading").Thread()  #> CG101 importlib.import_module("threading").Thread

@@ -1,4 +1,5 @@
-"""Which uses count: a call, a reference that hands the primitive on, a base class; and what only talks about it."""
+"""Which uses count: a call, a reference that hands the primitive on, a base class; and what only talks about
+it."""
 
 from __future__ import annotations
 

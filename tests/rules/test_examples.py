@@ -1,4 +1,5 @@
-"""The examples that stand beside each rule: red ones are found by that rule and no other of its family, green ones are clean."""
+"""The examples that stand beside each rule: red ones are found by that rule and no other of its family, green
+ones are clean."""
 
 from __future__ import annotations
 
@@ -6,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from concurrency_gate.rules import RULES
 
 from concurrency_gate import gate
 from concurrency_gate.config import Config
 from concurrency_gate.rule import Example, Finding, Rule
-from concurrency_gate.rules import RULES
 
 
 def examples(colour: str) -> Iterator[object]:
@@ -38,7 +39,11 @@ def test_red(rule: type[Rule], example: Example, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("rule", "example"), examples("green"))
-def test_green(rule: type[Rule], example: Example, tmp_path: Path) -> None:
+def test_green(
+    rule: type[Rule],  # noqa: ARG001 - it names the test
+    example: Example,
+    tmp_path: Path,
+) -> None:
     assert findings(example, tmp_path) == ()
 
 
