@@ -1,4 +1,4 @@
-"""Every test here must leave no thread and no process behind that it did not find."""
+"""One PostgreSQL for all the tests; and none may leave a thread or process behind that it did not find."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from collections.abc import Iterator
 import pytest
 
 from concurrency_gate.runtime.detached import detached
+
+from .postgres import database, postgres_server
+
+__all__ = ["database", "postgres_server"]
 
 
 @pytest.fixture(autouse=True)

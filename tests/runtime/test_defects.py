@@ -36,10 +36,7 @@ from concurrency_gate.runtime import (
     detach,
 )
 
-from .postgres import database, postgres_server
 from .threads import PATIENCE, until
-
-__all__ = ["database", "postgres_server"]
 
 Address = tuple[str, int]
 

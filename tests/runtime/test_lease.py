@@ -24,10 +24,7 @@ from concurrency_gate.runtime.lease_postgres import PostgresLeases
 from concurrency_gate.runtime.lease_sql import TABLE
 from concurrency_gate.runtime.lease_sqlite import SQLiteLeases
 
-from .postgres import database, postgres_server
 from .threads import PATIENCE, in_thread
-
-__all__ = ["database", "postgres_server"]
 
 PRELUDE = """
 import pathlib, sys

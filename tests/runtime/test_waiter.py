@@ -17,11 +17,7 @@ from concurrency_gate.runtime.job import job_scope
 from concurrency_gate.runtime.waiter import WaiterHub
 from concurrency_gate.runtime.waiter_postgres import PostgresNotices
 
-from .postgres import database, postgres_server
 from .threads import PATIENCE, in_thread, until
-
-__all__ = ["database", "postgres_server"]
-
 
 AT_ONCE = 1.0
 """Seconds: far more than a wakeup takes, far less than a wait that nothing ends (`PATIENCE`)."""
