@@ -14,6 +14,7 @@ from concurrency_gate.facts.uses import frame_at
 from concurrency_gate.facts.values import External, Frame, Object
 
 from .openers import Opener, Openers
+from .wrappers import Wrappers
 
 if TYPE_CHECKING:
     from concurrency_gate.facts.resolver import Resolver
@@ -42,7 +43,8 @@ class Blocks:
         self._detached = detached
         self._read: set[int] = set()
         self._mentions: dict[str, Mentions] = {}
-        self.openers = Openers(resolver)
+        self._openers = Openers(resolver)
+        self._wrappers = Wrappers(resolver, self._openers)
 
     # -- which files ------------------------------------------------------------------------------------------------
 
@@ -85,18 +87,28 @@ class Blocks:
             for name, binding in _kept(scope):
                 if id(binding) not in self._read and mentions.touch(binding.node):
                     self._read.add(id(binding))
-                    assert isinstance(binding.node, ast.expr)
-                    values = self._resolver.values(binding.node, scope, frame_at(self._resolver, scope))
-                    if any(isinstance(v, (External, Object)) and self.openers.of_value(v) for v in values):
+                    if self._is_kept(binding, scope):
                         yield name
+            for name, bindings in scope.bindings.items() if scope.kind == "module" else ():
+                if any(b.kind == "from" and b.item != name and b.item in mentions.names for b in bindings):
+                    yield name  # a wrapper under another name
+
+    def _is_kept(self, binding: Binding, scope: Scope) -> bool:
+        """Whether what a name is bound to opens transactions, or brings a dependency that does."""
+        node = binding.node
+        assert isinstance(node, ast.expr)
+        if isinstance(node, ast.Subscript):
+            return self._wrappers.injects(node, scope)
+        values = self._resolver.values(node, scope, frame_at(self._resolver, scope))
+        return any(isinstance(v, (External, Object)) and self._openers.of_value(v) for v in values)
 
     def _wrapper(self, module: Module, scope: Scope) -> Iterator[str]:
         if scope.kind == "class":
-            if self.openers.opens(module.cls(scope)):
+            if self._wrappers.opens(module.cls(scope)):
                 yield scope.name
             return
         function = module.function(scope)
-        if self.openers.exported(function):
+        if self._wrappers.exported(function):
             while function.parent is not None:
                 function = function.parent
             yield function.name
@@ -120,76 +132,26 @@ class Blocks:
         frame = frame_at(self._resolver, scope)
         if scope.kind == "function":
             function = module.function(scope)
-            parent = scope.parent
-            assert parent is not None
-            opener = self.openers.decorating(function, parent, frame_at(self._resolver, parent))
-            opener = opener or self._injected(function, parent)
+            opener = self._wrappers.around(function)
             if opener is not None:
                 yield self._whole(function, opener)
                 return
         body = scope.node.body  # type: ignore[attr-defined]
-        for opener, nodes in self.openers.blocks(body, scope, frame):
-            line = next((n.lineno for n in nodes if hasattr(n, "lineno")), 1)
-            yield Block(opener.name, self._line(body, nodes, line), nodes, scope, frame, opener.instead)
-
-    def _line(self, body: list[ast.stmt], nodes: Sequence[ast.AST], line: int) -> int:
-        """Where the block is opened: the `with` around the nodes, else the statement before them."""
-        for node in ast.walk(ast.Module(body, [])):
-            if isinstance(node, (ast.With, ast.AsyncWith)) and node.body and node.body[0] in nodes:
-                return node.lineno
-        return line
+        for opener, line, nodes in self._openers.blocks(body, scope, frame):
+            yield Block(opener.name, line, nodes, scope, frame, opener.instead)
 
     def _whole(self, function: Function, opener: Opener) -> Block:
         frame = self._resolver.default_frame(function)
         return Block(opener.name, function.line, function.body, function.scope, frame, opener.instead)
 
-    def _injected(self, function: Function, around: Scope) -> Opener | None:
-        """A dependency that a framework enters around the function and that yields inside a transaction."""
-        r = self._resolver
-        if not r.catalogue.marked("injects"):
-            return None
-        args = function.node.args
-        places = [*args.defaults, *(d for d in args.kw_defaults if d is not None)]
-        for argument in (*args.posonlyargs, *args.args, *args.kwonlyargs):
-            if isinstance(argument.annotation, ast.Subscript) and isinstance(argument.annotation.slice, ast.Tuple):
-                places += argument.annotation.slice.elts[1:]
-        for node in places:
-            if not isinstance(node, ast.Call) or not node.args:
-                continue
-            frame = frame_at(r, around)
-            named = r.values(node.func, around, frame)
-            if any(isinstance(v, External) and r.catalogue.marks("injects", v.name) for v in named):
-                for dependency in r.values(node.args[0], around, frame):
-                    opener = self.openers.injected(dependency)
-                    if opener is not None:
-                        return opener
-        return None
-
     # -- methods that somebody wraps -----------------------------------------------------------------------------------
 
     def _of_class(self, cls: Class) -> Iterator[Block]:
         r = self._resolver
-        for opener, name in (*self._class_decorators(cls), *self._handled(cls)):
+        for opener, name in (*self._wrappers.on_class(cls), *self._handled(cls)):
             for method in cls.methods.get(name, ()):
                 frame = r.default_frame(method)
                 yield Block(opener.name, method.line, method.body, method.scope, frame, opener.instead)
-
-    def _class_decorators(self, cls: Class) -> Iterator[tuple[Opener, str]]:
-        """`@method_decorator(atomic, name="dispatch")` on a class."""
-        r = self._resolver
-        scope = cls.scope.parent
-        assert scope is not None
-        frame = frame_at(r, scope)
-        for node in cls.node.decorator_list:
-            if not isinstance(node, ast.Call) or not node.args:
-                continue
-            name = next((k.value for k in node.keywords if k.arg == "name"), None)
-            if not (isinstance(name, ast.Constant) and isinstance(name.value, str)):
-                continue
-            if any(isinstance(v, External) and r.catalogue.marks("wraps", v.name) for v in r.values(node.func, scope, frame)):
-                opener = self.openers.wrapping(node.args[0], scope, frame)
-                if opener is not None:
-                    yield opener, name.value
 
     def _handled(self, cls: Class) -> Iterator[tuple[Opener, str]]:
         """Methods that a framework, or a runner of the project, wraps in a transaction."""
@@ -214,9 +176,15 @@ class Blocks:
 
 def _kept(scope: Scope) -> Iterator[tuple[str, Binding]]:
     """What a module, class or instance keeps under a name, where it may be a connection or an opener."""
-    bound = [(name, b) for name, bs in scope.bindings.items() for b in bs] if scope.kind in ("module", "class") else []
+    bound = (
+        [(name, b) for name, bs in scope.bindings.items() for b in bs]
+        if scope.kind in ("module", "class")
+        else []
+    )
     for name, binding in (*bound, *((name, b) for _, name, b in scope.attributes)):
-        if binding.kind == "value" and isinstance(binding.node, (ast.Call, ast.Name, ast.Attribute)):
+        if binding.kind == "value" and isinstance(
+            binding.node, (ast.Call, ast.Name, ast.Attribute, ast.Subscript)
+        ):
             yield name, binding
 
 

@@ -1,10 +1,15 @@
-"""Transactions that calls begin and end: what runs between `BEGIN` and every `COMMIT`, on every way."""
+"""Transactions that calls begin and end: what runs between `BEGIN` and every `COMMIT`, on every way.
+
+The machine follows the text with the set of transactions that may be open. None stands for "none is"; the
+empty set for "nobody gets here".
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
 
 from concurrency_gate.facts.scopes import Scope
 from concurrency_gate.facts.values import Frame
@@ -14,121 +19,218 @@ from .walk import running
 if TYPE_CHECKING:
     from concurrency_gate.facts.resolver import Resolver
 
-    from .openers import Opener, Openers
+    from .openers import Opener
 
-_LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_PASSES = 3
+"""Passes of a loop that are followed: what one leaves open shows in the next."""
+
+
+class Marks(Protocol):
+    """What begins and ends transactions, asked for each node that runs."""
+
+    def begun(self, node: ast.AST, scope: Scope, frame: Frame | None) -> Opener | None:
+        """The transaction that the node leaves open."""
+
+    def ended(self, node: ast.Call, opener: Opener, scope: Scope, frame: Frame | None) -> bool:
+        """Whether the call ends what `opener` began."""
+
+    def entered(self, node: ast.expr, scope: Scope, frame: Frame | None) -> Opener | None:
+        """The transaction that `with node:` opens, which ends with its block."""
+
+    def left(self, node: ast.expr, opener: Opener, scope: Scope, frame: Frame | None) -> bool:
+        """Whether leaving `with node:` ends what `opener` began."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A transaction that may be open: by what, since which line, and under which test, where one decides."""
+
+    opener: Opener
+    line: int
+    test: str = ""
+
+
+States = frozenset[Begun | None]
+_NOWHERE: States = frozenset()
+Stretch = tuple["Opener", int, list[ast.AST]]
+"""(what began it, the line, what runs while it is open)."""
 
 
 def stretches(
-    r: Resolver, openers: Openers, body: list[ast.stmt], scope: Scope, frame: Frame | None
-) -> Iterator[tuple[Opener, list[ast.AST]]]:
-    """Each transaction that a call in the body begins, with the statements that run before a call ends it."""
-    if not any(
-        isinstance(visit.node, ast.Call) and openers.begun(visit.node, visit.scope, frame) is not None
-        for visit in running(r, body, scope, frame)
-    ):
+    r: Resolver, marks: Marks, body: list[ast.stmt], scope: Scope, frame: Frame | None
+) -> Iterator[Stretch]:
+    """Each transaction that a call in the body begins, with what runs before a call ends it."""
+    if not any(marks.begun(visit.node, visit.scope, frame) for visit in running(r, body, scope, frame)):
         return
-    machine = _Machine(r, openers, scope, frame)
-    machine.suite(body, None)
-    for opener, nodes in machine.found.items():
-        if nodes:
-            yield opener, nodes
+    machine = _Machine(r, marks, scope, frame)
+    machine.suite(body, frozenset({None}))
+    for begun, nodes in machine.found.items():
+        yield begun.opener, begun.line, list(nodes.values())
+
+
+def left_open(
+    r: Resolver, marks: Marks, body: list[ast.stmt], scope: Scope, frame: Frame | None
+) -> Opener | None:
+    """The transaction that is open when the body has run."""
+    machine = _Machine(r, marks, scope, frame)
+    states = machine.suite(body, frozenset({None})) | machine.leaving
+    return next((state.opener for state in _ordered(states)), None)
 
 
 class _Machine:
-    """Follows the text: the state is the open transaction, or None; a way that leaves the suite has no state."""
-
-    def __init__(self, r: Resolver, openers: Openers, scope: Scope, frame: Frame | None) -> None:
+    def __init__(self, r: Resolver, marks: Marks, scope: Scope, frame: Frame | None) -> None:
         self._resolver = r
-        self._openers = openers
+        self._marks = marks
         self._scope = scope
         self._frame = frame
-        self.found: dict[Opener, list[ast.AST]] = {}
+        self.found: dict[Begun, dict[int, ast.AST]] = {}
+        self.leaving = self._breaking = self._continuing = self._seen = _NOWHERE
 
-    def suite(self, body: list[ast.stmt], state: Opener | None) -> tuple[Opener | None, bool]:
-        """(state after the suite, whether the end is reached at all)."""
+    def suite(self, body: list[ast.stmt], states: States) -> States:
+        """The states behind the suite."""
         for statement in body:
-            state = self._statement(statement, state)
-            if isinstance(statement, _LEAVING) or self._left:
-                self._left = False
-                return state, False
-        return state, True
+            if not states:
+                break
+            self._seen |= states
+            states = self._statement(statement, states)
+            self._seen |= states
+        return states
 
-    _left = False
-
-    def _statement(self, node: ast.stmt, state: Opener | None) -> Opener | None:
+    def _statement(self, node: ast.stmt, states: States) -> States:
         if isinstance(node, _FUNCTIONS):
-            return state
+            return states
         if isinstance(node, ast.If):
-            state = self._expressions([node.test], state)
-            return self._join([self.suite(node.body, state), self.suite(node.orelse, state)])
+            return self._if(node, states)
         if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
-            header: ast.expr = node.test if isinstance(node, ast.While) else node.iter
-            state = self._expressions([header], state)
-            after, _ = self.suite(node.body, state)
-            if after is not None and state is None:
-                self.suite(node.body, after)  # a second pass meets what the first left open
-            rest, _ = self.suite(node.orelse, after)
-            return rest or state
+            return self._loop(node, states)
         if isinstance(node, (ast.With, ast.AsyncWith)):
-            for item in node.items:
-                if self._openers.entered(item.context_expr, self._scope, self._frame) is None:
-                    state = self._expressions([item.context_expr], state)
-            inner, reached = self.suite(node.body, state)
-            self._left = not reached
-            # What an ExitStack was given ends with its block.
-            return inner if state is not None or not _is_stack(node) else None
+            return self._with(node, states)
         if isinstance(node, (ast.Try, ast.TryStar)):
-            return self._try(node, state)
+            return self._try(node, states)
         if isinstance(node, ast.Match):
-            state = self._expressions([node.subject], state)
-            return self._join([*(self.suite(case.body, state) for case in node.cases), (state, True)])
-        return self._expressions([node], state)
+            states = self._runs(node.subject, states)
+            return states.union(*(self.suite(case.body, states) for case in node.cases))
+        if isinstance(node, ast.Break):
+            self._breaking |= states
+            return _NOWHERE
+        if isinstance(node, ast.Continue):
+            self._continuing |= states
+            return _NOWHERE
+        states = self._runs(node, states)
+        if isinstance(node, ast.Return):
+            self.leaving |= states
+        return _NOWHERE if isinstance(node, (ast.Return, ast.Raise)) else states
 
-    def _try(self, node: ast.Try | ast.TryStar, state: Opener | None) -> Opener | None:
-        after, reached = self.suite(node.body, state)
-        within = state or after or self._begun_in(node.body)
-        if reached:
-            after, reached = self.suite(node.orelse, after)
-        ways = [(after, reached)]
-        ways += [self.suite(handler.body, within) for handler in node.handlers]
-        joined = self._join(ways)
-        left = self._left
-        self._left = False
-        final, passed = self.suite(node.finalbody, joined or (within if left else joined))
-        self._left = left or not passed
-        return final
+    def _if(self, node: ast.If, states: States) -> States:
+        """A transaction that began under a test is open where the same test is asked again, and only there."""
+        states = self._runs(node.test, states)
+        test = ast.unparse(node.test)
+        there = self.suite(node.body, states)
+        elsewhere = self.suite(node.orelse, _map(states, lambda s: None if s.test == test else s))
+        if None in elsewhere:
+            there = _map(there, lambda s: s if s in states else replace(s, test=test))
+            self.found.update(
+                {
+                    replace(s, test=test): self.found[s]
+                    for s in list(self.found)
+                    if replace(s, test=test) in there
+                }
+            )
+        return there | elsewhere
 
-    def _begun_in(self, body: list[ast.stmt]) -> Opener | None:
-        for visit in running(self._resolver, body, self._scope, self._frame):
-            if isinstance(visit.node, ast.Call):
-                opener = self._openers.begun(visit.node, visit.scope, self._frame)
-                if opener is not None:
-                    return opener
-        return None
+    def _loop(self, node: ast.For | ast.AsyncFor | ast.While, states: States) -> States:
+        outer = self._breaking, self._continuing
+        self._breaking = _NOWHERE
+        if not isinstance(node, ast.While):
+            states = self._runs(node.iter, states)
+        for _ in range(_PASSES):
+            self._continuing = _NOWHERE
+            if isinstance(node, ast.While):
+                states |= self._runs(node.test, states)
+            after = states | self.suite(node.body, states) | self._continuing
+            if after == states:
+                break
+            states = after
+        endless = (
+            isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and bool(node.test.value)
+        )
+        rest = self.suite(node.orelse, _NOWHERE if endless else states) | self._breaking
+        self._breaking, self._continuing = outer
+        return rest
 
-    def _join(self, ways: list[tuple[Opener | None, bool]]) -> Opener | None:
-        self._left = not any(reached for _, reached in ways)
-        return next((state for state, reached in ways if reached and state is not None), None)
+    def _with(self, node: ast.With | ast.AsyncWith, states: States) -> States:
+        marks, where = self._marks, (self._scope, self._frame)
+        for item in node.items:
+            if marks.entered(item.context_expr, *where) is None:
+                states = self._runs(item.context_expr, states)
+        before = states
+        states = self.suite(node.body, states)
+        if _is_stack(node):  # what it was given ends with its block
+            return _map(states, lambda s: s if s in before else None)
+        for item in node.items:
+            expression = item.context_expr
+            states = _map(states, lambda s: None if marks.left(expression, s.opener, *where) else s)  # noqa: B023
+        return states
 
-    def _expressions(self, nodes: list[ast.AST], state: Opener | None) -> Opener | None:  # type: ignore[type-arg,unused-ignore]
-        for node in nodes:
-            begun: Opener | None = None
-            ended = False
-            for visit in running(self._resolver, [node], self._scope, self._frame):
-                if isinstance(visit.node, ast.Call):
-                    if state is not None and self._openers.ended(visit.node, state, visit.scope, self._frame):
-                        ended = True
-                    else:
-                        begun = begun or self._openers.begun(visit.node, visit.scope, self._frame)
-            if state is not None and not ended:
-                self.found.setdefault(state, []).append(node)
-            if ended:
-                state = None
-            if begun is not None:
-                state = state or begun
-        return state
+    def _try(self, node: ast.Try | ast.TryStar, states: States) -> States:
+        outer = self.leaving, self._breaking, self._continuing, self._seen
+        self.leaving = self._breaking = self._continuing = _NOWHERE
+        self._seen = states
+        after = self.suite(node.body, states)
+        raised = self._seen
+        after = self.suite(node.orelse, after)
+        for handler in node.handlers:
+            after |= self.suite(handler.body, raised)
+        ways = [self.leaving, self._breaking, self._continuing]
+        self.leaving, self._breaking, self._continuing = outer[:3]
+        self._seen |= outer[3]
+        if not node.finalbody:
+            passed = ways
+        else:
+            passed = [self.suite(node.finalbody, way) for way in ways]
+            if not node.handlers:
+                self.suite(node.finalbody, raised)  # on the way out of an error that nobody handles
+            after = self.suite(node.finalbody, after)
+        self.leaving |= passed[0]
+        self._breaking |= passed[1]
+        self._continuing |= passed[2]
+        return after
+
+    def _runs(self, node: ast.stmt | ast.expr, states: States) -> States:
+        """One statement or expression: what it runs stands in what is open before it, unless it ends that."""
+        began: Begun | None = None
+        ended: set[Begun] = set()
+        opened = _ordered(states)
+        for visit in running(self._resolver, [node], self._scope, self._frame):
+            if not isinstance(visit.node, (ast.Call, ast.Await)):
+                continue
+            call = visit.node
+            if isinstance(call, ast.Call):
+                over = {s for s in opened if self._marks.ended(call, s.opener, visit.scope, self._frame)}
+                ended |= over
+                if over:
+                    continue
+            opener = self._marks.begun(call, visit.scope, self._frame) if began is None else None
+            if opener is not None:
+                began = Begun(opener, call.lineno)
+        for state in opened:
+            if state not in ended:
+                self.found.setdefault(state, {})[id(node)] = node
+        states = _map(states, lambda s: None if s in ended else s)
+        if began is not None:
+            fresh = began
+            self.found.setdefault(fresh, {})
+            states = frozenset(fresh if state is None else state for state in states)
+        return states
+
+
+def _map(states: States, change: Callable[[Begun], Begun | None]) -> States:
+    return frozenset(change(state) if state is not None else None for state in states)
+
+
+def _ordered(states: Iterable[Begun | None]) -> list[Begun]:
+    return sorted((s for s in states if s is not None), key=lambda s: (s.line, s.opener.name, s.test))
 
 
 def _is_stack(node: ast.With | ast.AsyncWith) -> bool:

@@ -1,0 +1,268 @@
+"""Transactions around whole functions: decorators, and dependencies that a framework enters."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from concurrency_gate.facts import calls, names
+from concurrency_gate.facts.modules import Class, Function
+from concurrency_gate.facts.scopes import Scope
+from concurrency_gate.facts.uses import frame_at
+from concurrency_gate.facts.values import (
+    Arguments,
+    ClassValue,
+    Collection,
+    External,
+    Frame,
+    FunctionValue,
+    Instance,
+    ModuleValue,
+    Object,
+    Partial,
+    Value,
+)
+
+from .openers import Opener, Openers, opener_of
+from .walk import running
+
+if TYPE_CHECKING:
+    from concurrency_gate.facts.resolver import Resolver
+
+
+class Wrappers:
+    """Recognises what wraps a function in a transaction; what it takes to open one is asked from `Openers`."""
+
+    def __init__(self, resolver: Resolver, openers: Openers) -> None:
+        self._resolver = resolver
+        self._openers = openers
+
+    def around(self, function: Function) -> Opener | None:
+        """The transaction that a function runs in, by its decorators or by its dependencies."""
+        scope = function.scope.parent
+        assert scope is not None
+        return self._decorating(function, scope) or self.injecting(function)
+
+    # -- decorators -----------------------------------------------------------------------------------------
+
+    def _decorating(self, function: Function, scope: Scope) -> Opener | None:
+        frame = frame_at(self._resolver, scope)
+        inner = FunctionValue(function, None, frame)
+        for node in getattr(function.node, "decorator_list", ()):
+            found = self._handed(node, scope, frame, inner) or self.decorator(node, scope, frame, inner)
+            if found is not None:
+                return found
+        return None
+
+    def _handed(
+        self, node: ast.expr, scope: Scope, frame: Frame | None, inner: FunctionValue
+    ) -> Opener | None:
+        """`@method_decorator(atomic)`: what passes the decorators that it is given on to the function."""
+        if not isinstance(node, ast.Call) or not node.args or not self._passes_on(node, scope, frame):
+            return None
+        return self.decorator(node.args[0], scope, frame, inner)
+
+    def _passes_on(self, node: ast.Call, scope: Scope, frame: Frame | None) -> bool:
+        r = self._resolver
+        return any(
+            isinstance(value, External) and r.catalogue.marks("wraps", value.name)
+            for value in r.values(node.func, scope, frame)
+        )
+
+    def decorator(
+        self, node: ast.expr, scope: Scope, frame: Frame | None, inner: FunctionValue | None = None
+    ) -> Opener | None:
+        """The transaction that a decorator, bare, called or one of a list, wraps around a function."""
+        r = self._resolver
+        called = r.values(node.func, scope, frame) if isinstance(node, ast.Call) else ()
+        for value in called:
+            if isinstance(value, External):
+                for entry in r.catalogue.marks("decorators", value.name):
+                    return opener_of(entry, value.name)
+        for value in _flat(r.values(node, scope, frame)):
+            found = self._of_value(value, inner)
+            if found is not None:
+                return found
+        return None
+
+    def _of_value(self, value: Value, inner: FunctionValue | None) -> Opener | None:
+        name = ""
+        if isinstance(value, External):
+            name = value.name
+        elif isinstance(value, Object):
+            name = value.type.removesuffix("()")
+        for entry in self._resolver.catalogue.marks("decorators", name) if name else ():
+            return opener_of(entry, name)
+        found = self._openers.of_value(value)  # a context manager also decorates
+        if (
+            found is None
+            and inner is not None
+            and isinstance(value, (FunctionValue, Instance, Partial, ClassValue))
+        ):
+            found = self._openers.once(("wrapper", value, inner), lambda: self._calling(value, inner))
+        return found
+
+    def _calling(self, decorator: Value, inner: FunctionValue) -> Opener | None:
+        """A project decorator whose wrapper calls the function inside a transaction."""
+        r = self._resolver
+        for made in calls.result(r, decorator, Arguments(((inner,),))):
+            methods = r.attribute(made, "__call__") if isinstance(made, Instance) else (made,)
+            for method in methods:
+                if not isinstance(method, FunctionValue) or method.function is inner.function:
+                    continue
+                frame = r.frame(method.function, method.receiver, (), method.closure)
+                scope = method.function.scope
+                for opener, _, nodes in self._openers.blocks(method.function.body, scope, frame):
+                    for visit in running(r, nodes, scope, frame):
+                        if isinstance(visit.node, ast.Call):
+                            callees = r.values(visit.node.func, visit.scope, frame)
+                            if any(
+                                isinstance(c, FunctionValue) and c.function is inner.function for c in callees
+                            ):
+                                return opener
+        return None
+
+    def on_class(self, cls: Class) -> Iterator[tuple[Opener, str]]:
+        """(opener, method) for `@method_decorator(atomic, name="dispatch")` on a class, and for what the
+        framework's method of that name calls in turn."""
+        r = self._resolver
+        scope = cls.scope.parent
+        assert scope is not None
+        frame = frame_at(r, scope)
+        for node in cls.node.decorator_list:
+            if not isinstance(node, ast.Call) or not node.args or not self._passes_on(node, scope, frame):
+                continue
+            given = next((k.value for k in node.keywords if k.arg == "name"), None)
+            if given is None and len(node.args) > 1:
+                given = node.args[1]
+            opener = self.decorator(node.args[0], scope, frame)
+            if opener is None or not (isinstance(given, ast.Constant) and isinstance(given.value, str)):
+                continue
+            yield opener, given.value
+            for value in r.attribute(Instance(cls), given.value):
+                if isinstance(value, External):
+                    for shape, method in r.catalogue.calls(value.name):
+                        if shape.name == "self":
+                            yield opener, method
+
+    # -- dependencies ---------------------------------------------------------------------------------------
+
+    def injecting(self, function: Function) -> Opener | None:
+        """A dependency that a framework enters around the function and that yields inside a transaction."""
+        if not self._resolver.catalogue.marked("injects") or not isinstance(
+            function.node, (ast.FunctionDef, ast.AsyncFunctionDef)
+        ):
+            return None
+        return self._openers.once(("injected", function), lambda: self._injected(function))
+
+    def _injected(self, function: Function) -> Opener | None:
+        scope = function.scope.parent
+        assert scope is not None
+        args = function.node.args
+        places = [*args.defaults, *(d for d in args.kw_defaults if d is not None)]
+        for decorator in getattr(function.node, "decorator_list", ()):
+            if isinstance(decorator, ast.Call):  # @app.get("/", dependencies=[Depends(...)])
+                listed = [k.value for k in decorator.keywords if isinstance(k.value, ast.List)]
+                places += [element for each in listed for element in each.elts]
+        found = [(node, scope) for node in places]
+        for argument in (*args.posonlyargs, *args.args, *args.kwonlyargs):
+            if argument.annotation is not None:
+                found += self.annotated(argument.annotation, scope)
+        for node, where in found:
+            opener = self._dependency(node, where)
+            if opener is not None:
+                return opener
+        return None
+
+    def annotated(self, node: ast.expr, scope: Scope, hops: int = 3) -> list[tuple[ast.expr, Scope]]:
+        """What an annotation adds to its type, `Annotated[type, these...]`, also under another name."""
+        if isinstance(node, ast.Subscript):
+            return (
+                [(each, scope) for each in node.slice.elts[1:]] if isinstance(node.slice, ast.Tuple) else []
+            )
+        if not hops:
+            return []
+        r = self._resolver
+        if isinstance(node, ast.Name):
+            found = names.definitions(r, node.id, scope)
+        elif isinstance(node, ast.Attribute):
+            owners = r.values(node.value, scope, frame_at(r, scope))
+            modules = [owner.module for owner in owners if isinstance(owner, ModuleValue)]
+            found = [each for module in modules for each in names.definitions(r, node.attr, module.scope)]
+        else:
+            return []
+        return [
+            each
+            for binding, where in found
+            if binding.kind == "value" and isinstance(binding.node, (ast.Subscript, ast.Name, ast.Attribute))
+            for each in self.annotated(binding.node, where, hops - 1)
+        ]
+
+    def _dependency(self, node: ast.expr, scope: Scope) -> Opener | None:
+        if not isinstance(node, ast.Call) or not node.args:
+            return None
+        r = self._resolver
+        frame = frame_at(r, scope)
+        named = r.values(node.func, scope, frame)
+        if any(isinstance(v, External) and r.catalogue.marks("injects", v.name) for v in named):
+            for dependency in r.values(node.args[0], scope, frame):
+                opener = self._entered_around(dependency)
+                if opener is not None:
+                    return opener
+        return None
+
+    def _entered_around(self, dependency: Value) -> Opener | None:
+        """The transaction in which a dependency, a generator function, yields, or one that it depends on in turn."""
+        if not isinstance(dependency, FunctionValue):
+            return None
+        found = None
+        if dependency.function.is_generator:
+            found = self._openers.manager(calls.frame_of(self._resolver, dependency, calls.NOTHING))
+        return found or self.injecting(dependency.function)
+
+    # -- what other modules may use -------------------------------------------------------------------------
+
+    def exported(self, function: Function) -> bool:
+        """Whether calling, entering or decorating with this function may open a transaction for somebody else."""
+        r = self._resolver
+        frame = r.default_frame(function)
+        scope = function.scope
+        if any(self._openers.of_value(v) for node in scope.returns for v in r.values(node, scope, frame)):
+            return True
+        if self.injecting(function) is not None:
+            return True
+        for _, _, nodes in self._openers.blocks(function.body, scope, frame):
+            for visit in running(r, nodes, scope, frame):
+                if isinstance(visit.node, (ast.Yield, ast.YieldFrom)):
+                    return True
+                if isinstance(visit.node, ast.Call) and isinstance(visit.node.func, ast.Name):
+                    if _is_handed_in(visit.node.func.id, function):
+                        return True
+        return False
+
+    def opens(self, cls: Class) -> bool:
+        """Whether entering an instance of the class opens a transaction."""
+        return self._openers.of_value(Instance(cls, exact=True)) is not None
+
+    def injects(self, node: ast.expr, scope: Scope) -> bool:
+        """Whether an annotation brings a dependency that opens a transaction."""
+        return any(self._dependency(*each) is not None for each in self.annotated(node, scope))
+
+
+def _is_handed_in(name: str, function: Function) -> bool:
+    current: Function | None = function
+    while current is not None:
+        if name in current.parameters:
+            return True
+        current = current.parent
+    return False
+
+
+def _flat(values: tuple[Value, ...]) -> Iterator[Value]:
+    for value in values:
+        if isinstance(value, Collection):
+            for items in value.items:
+                yield from items
+        else:
+            yield value
