@@ -85,7 +85,8 @@ class Condition:
 class Shape:
     """The type of a value. `name` is a dotted class, or one of: `self` (the receiver), `item` (the receiver's
     parameter), `argument` (what the argument at `index` is), `instance` (an instance of the class that is the
-    argument at `index`), `type` (the class itself, not an instance), `tuple`, `list`."""
+    argument at `index`, or that `parameters` give), `type` (the class itself, not an instance), `any` (each of
+    the parameters), `tuple`, `list`."""
 
     name: str
     index: int = 0
@@ -135,7 +136,8 @@ def condition(text: str) -> Condition:
 def shape(text: str) -> Shape:
     """Reads a type: `pkg.Class`, `self`, `item`, `argument:0`, `pkg.Class[item]`, `type[pkg.Class]`."""
     match = _SHAPE.fullmatch(text)
-    indexed = match is not None and match["name"] in ("argument", "instance")
+    name = match["name"] if match is not None else ""
+    indexed = name == "argument" or (name == "instance" and match is not None and not match["inner"])
     if match is None or indexed != (match["index"] is not None):
         raise CatalogueError(f"'{text}' is no type; write pkg.Class, pkg.Class[item], self or argument:0")
     inner = match["inner"].split(",") if match["inner"] else ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from . import containers, hints, intrinsics, members, names
+from . import containers, descriptors, hints, intrinsics, members, names
 from .modules import Class, Function
 from .scopes import Scope, position
 from .values import (
@@ -210,7 +210,7 @@ def _external_result(r: Resolver, value: External, given: Arguments) -> Values:
     if shape is not None:
         return members.shaped(r, shape, value.receiver, given.positional)
     if names.is_class_name(value.name) or value.name in catalogue.modules:
-        return (Object(value.name),)
+        return (Object(value.name, descriptors.built(r, value.name, given)),)
     if len(value.name) > LONGEST:
         return ()
     return (Object(f"{value.name}()"),)

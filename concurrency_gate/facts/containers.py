@@ -48,6 +48,16 @@ def iterated(r: Resolver, value: Value) -> Values:
             found = union(*(iterated(r, v) for values in results for v in values if v != value))
             if found:
                 return found
+        return _of_library(r, value)
+    return ()
+
+
+def _of_library(r: Resolver, value: Instance) -> Values:
+    """What a project's own class gives in a loop because of a library's class that it derives from."""
+    for base in r.classes.order(value.cls):
+        shape = r.catalogue.iterates(base) if isinstance(base, str) else None
+        if shape is not None:
+            return members.shaped(r, shape, value, ())
     return ()
 
 
@@ -118,7 +128,7 @@ def element(r: Resolver, value: Value, index: Values, position: object = None) -
         found = [
             calls.result(r, method, calls.Arguments((index,))) for method in r.attribute(value, "__getitem__")
         ]
-        return union(*found) if found else ()
+        return union(*found, ()) or _of_library(r, value)
     return ()
 
 

@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from . import calls, exports, names
+from . import calls, descriptors, exports, names
 from .modules import Class, Function
 from .scopes import END, Binding
 from .values import (
@@ -196,7 +196,7 @@ def _of_object(r: Resolver, value: Object, name: str) -> Values:
     shape = r.catalogue.attribute(f"{value.type}.{name}")
     if shape is not None:
         return shaped(r, shape, value, ())
-    if value.runs is not None and name in ("run", "__wrapped__"):
+    if value.runs is not None and name in ("run", "__wrapped__", "__call__"):
         return (value.runs,)
     return (External(r.catalogue.canonical(f"{value.type}.{name}"), value),)
 
@@ -207,13 +207,16 @@ def shaped(r: Resolver, shape: Shape, receiver: Value | None, arguments: tuple[V
     if kind == "self":
         return (receiver,) if receiver is not None else ()
     if kind == "item":
-        element = receiver.item if isinstance(receiver, Object) else None
+        element = descriptors.item(r, receiver)
         return (element,) if element is not None else ()
     if kind == "argument":
         return arguments[shape.index] if shape.index < len(arguments) else ()
     if kind == "instance":
-        given = arguments[shape.index] if shape.index < len(arguments) else ()
-        return union(*(instances_of(value) for value in given))
+        named = shaped(r, shape.parameters[0], receiver, arguments) if shape.parameters else ()
+        given = arguments[shape.index] if not named and shape.index < len(arguments) else named
+        return union(*(instances_of(value) for value in given), ())
+    if kind == "any":
+        return union(*(shaped(r, part, receiver, arguments) for part in shape.parameters), ())
     if kind in ("tuple", "list"):
         parts = tuple(shaped(r, part, receiver, arguments) for part in shape.parameters)
         return (Collection(parts, fixed=kind == "tuple"),)
@@ -327,7 +330,8 @@ def _external_member(r: Resolver, base: str, name: str, receiver: Value) -> Valu
 def _own_member(r: Resolver, cls: Class, name: str, receiver: Value) -> Values:
     found: list[Values] = []
     for binding in names.reaching(cls.scope.bindings.get(name, ()), cls.scope, END):
-        found += [bind(r, value, receiver) for value in names.bound(r, binding, cls.scope, _around(r, cls))]
+        for value in names.bound(r, binding, cls.scope, _around(r, cls)):
+            found += [descriptors.read(r, each, receiver, cls) for each in bind(r, value, receiver)]
     if isinstance(receiver, Instance):
         found += [_assigned(r, method, binding, receiver, cls) for n, method, binding in cls.assigned if n == name]
     return union(*found) if found else ()

@@ -65,11 +65,13 @@ class ClassValue:
 @dataclass(frozen=True, slots=True)
 class Instance:
     """An instance of a project class: of exactly this class, or of this class and those below it. `init` is the
-    frame of the constructor that made it, where that says more than the class does."""
+    frame of the constructor that made it, where that says more than the class does; `item` what it holds, where its
+    class derives from a library's collection (a queryset's model)."""
 
     cls: Class
     exact: bool = False
     init: Frame | None = None
+    item: Value | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from concurrency_gate.facts import calls, members
+from concurrency_gate.facts import calls, descriptors, members
 from concurrency_gate.facts.conditions import holds
 from concurrency_gate.facts.scopes import Position, Scope, end, position
 from concurrency_gate.facts.values import (
@@ -186,9 +186,7 @@ class Edges:
                 yield from self.signals.sent(owner, given)
 
     def _sender(self, callee: External) -> Values:
-        receiver = callee.receiver
-        if isinstance(receiver, Object) and receiver.item is not None:
-            receiver = receiver.item
+        receiver = descriptors.item(self._resolver, callee.receiver) or callee.receiver
         return (ClassValue(receiver.cls),) if isinstance(receiver, (Instance, ClassValue)) else ()
 
     def _called_in_turn(self, callee: External, given: Arguments, node: ast.Call) -> Iterator[Target]:
@@ -205,6 +203,7 @@ class Edges:
     def _run_argument(self, index: int, given: Arguments, node: ast.Call) -> Iterator[Target]:
         """What a callable or coroutine that is handed over, and run before the call returns, leads to."""
         chosen = given.positional if index < 0 else given.positional[index : index + 1]
+        chosen = chosen or tuple(values for _, values in given.keywords)
         rest = Arguments(given.positional[index + 1 :], given.keywords) if index >= 0 else calls.NOTHING
         for values in (*chosen, given.rest if index < 0 else ()):
             for value in values:

@@ -1,0 +1,105 @@
+"""What a class's attribute gives where it is a library's descriptor: fields and managers of a model."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from . import exports, members
+from .modules import Class
+from .values import (
+    Arguments,
+    ClassValue,
+    Constant,
+    External,
+    Instance,
+    Object,
+    Value,
+    Values,
+)
+
+if TYPE_CHECKING:
+    from concurrency_gate.catalogue import Shape
+
+    from .resolver import Resolver
+
+NAMED = 40
+"""A word that more files hold than this names no class by a string: too many to read."""
+
+
+def built(r: Resolver, name: str, given: Arguments) -> Value | None:
+    """What a descriptor remembers of the call that builds it: the class that it is given, or its name."""
+    if r.catalogue.descriptor(name) is None:
+        return None
+    first = given.positional[0] if given.positional else ()
+    candidates = (*first, *(value for _, values in given.keywords for value in values))
+    return next((v for v in candidates if isinstance(v, (ClassValue, External)) or v in first), None)
+
+
+def read(r: Resolver, value: Value, receiver: Value, holder: Class) -> Values:
+    """What reading the value from a class that holds it, or from its instance, gives."""
+    if isinstance(value, Object):
+        shape = r.catalogue.descriptor(value.type)
+        if shape is None:
+            return (value,)
+        if _holds_owner(shape):
+            return (value if value.item is not None else replace(value, item=_owner(receiver)),)
+        if isinstance(receiver, ClassValue):
+            return (value,)
+        target = _named(r, value.item, holder) if isinstance(value.item, Constant) else value.item
+        return members.shaped(r, shape, receiver, ((target,),) if target is not None else ())
+    if isinstance(value, Instance) and value.item is None:
+        for base in r.classes.order(value.cls):
+            shape = r.catalogue.descriptor(base) if isinstance(base, str) else None
+            if shape is not None and _holds_owner(shape):
+                return (replace(value, item=_owner(receiver)),)
+    return (value,)
+
+
+def item(r: Resolver, value: Value | None) -> Value | None:
+    """What a collection of a library's type holds; for a project's own class also what its base declares."""
+    if isinstance(value, Object):
+        return value.item
+    if not isinstance(value, Instance):
+        return None
+    if value.item is not None:
+        return value.item
+    for base in r.classes.order(value.cls):
+        if isinstance(base, Class):
+            for node in base.node.bases:
+                if isinstance(node, ast.Subscript) and base.scope.parent is not None:
+                    return next(iter(r.instance_of(node.slice, base.scope.parent, None)), None)
+    return None
+
+
+def _holds_owner(shape: Shape) -> bool:
+    return any(inner.name == "self" for inner in shape.parameters)
+
+
+def _owner(receiver: Value) -> Value | None:
+    return Instance(receiver.cls) if isinstance(receiver, (Instance, ClassValue)) else None
+
+
+def _named(r: Resolver, name: Constant, holder: Class) -> Value | None:
+    """The class that a string names: "self" the one around, else the project's only one of that name, or the one
+    below a folder of the name's first part."""
+    text = name.value if isinstance(name.value, str) else ""
+    if text == "self":
+        return ClassValue(holder)
+    label, _, word = text.rpartition(".")
+    near = [v for v in exports.member(r, holder.module, word) if isinstance(v, ClassValue)] if word else []
+    if near:
+        return near[0]
+    header = f"class {word}(".encode()
+    paths = [path for path in r.project.files_with(word) if header in r.project.text(path)] if word else []
+    under = [path for path in paths if label in path.split("/")[:-1]] or paths
+    if len(under) > NAMED:
+        return None
+    found = [
+        value
+        for module in r.project.modules(under)
+        for value in exports.member(r, module, word)
+        if isinstance(value, ClassValue) and value.cls.module is module
+    ]
+    return found[0] if len(found) == 1 else None
