@@ -85,8 +85,8 @@ class Condition:
 class Shape:
     """The type of a value. `name` is a dotted class, or one of: `self` (the receiver), `item` (the receiver's
     parameter), `argument` (what the argument at `index` is), `instance` (an instance of the class that is the
-    argument at `index`, or that `parameters` give), `type` (the class itself, not an instance), `any` (each of
-    the parameters), `tuple`, `list`."""
+    argument at `index`, or that `parameters` give), `type` (the class itself, not an instance), `any` (each
+    of the parameters), `tuple`, `list`."""
 
     name: str
     index: int = 0

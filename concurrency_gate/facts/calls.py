@@ -38,7 +38,7 @@ LONGEST = 120
 """A dotted path of results of results that is longer than this is given up."""
 
 
-# -- arguments --------------------------------------------------------------------------------------------------------
+# -- arguments -------------------------------------------------------------------------------------------
 
 
 def arguments(r: Resolver, node: ast.Call, scope: Scope, frame: Frame | None) -> Arguments:
@@ -65,7 +65,9 @@ def arguments(r: Resolver, node: ast.Call, scope: Scope, frame: Frame | None) ->
             continue
         only = values[0] if len(values) == 1 else None
         if isinstance(only, Collection) and only.keys is not None and None not in only.keys:
-            keywords += [(key, item) for key, item in zip(only.keys, only.items, strict=True) if key is not None]
+            keywords += [
+                (key, item) for key, item in zip(only.keys, only.items, strict=True) if key is not None
+            ]
         else:
             opaque = True
     return Arguments(tuple(positional), tuple(keywords), rest, opaque)
@@ -75,12 +77,12 @@ def bind(r: Resolver, function: Function, bound: bool, given: Arguments) -> tupl
     """The arguments that matter for what the function does, by parameter."""
     args = function.node.args
     named = list(function.parameters[1:] if bound and function.parameters else function.parameters)
-    found: dict[str, Values] = {}
-    for name, values in zip(named, given.positional, strict=False):
-        found[name] = values
+    found: dict[str, Values] = dict(zip(named, given.positional, strict=False))
     if args.vararg is not None:
         extra = given.positional[len(named) :]
-        found[args.vararg.arg] = (Collection((*extra, given.rest) if given.rest else extra, fixed=not given.rest),)
+        found[args.vararg.arg] = (
+            Collection((*extra, given.rest) if given.rest else extra, fixed=not given.rest),
+        )
     acceptable = {*named, *(a.arg for a in args.kwonlyargs)}
     spare = [(name, values) for name, values in given.keywords if name not in acceptable]
     found.update((name, values) for name, values in given.keywords if name in acceptable)
@@ -95,8 +97,9 @@ def bind(r: Resolver, function: Function, bound: bool, given: Arguments) -> tupl
 
 
 def _that_matter(r: Resolver, function: Function, name: str, values: Values) -> Values:
-    """Callables and classes; instances where no annotation says what they are; strings that pick something; None and
-    booleans that an `if` tests. Each way of calling a function costs a reading of it, so nothing else is told apart."""
+    """Callables and classes; instances where no annotation says what they are; strings that pick something;
+    None and booleans that an `if` tests. Each way of calling a function costs a reading of it, so nothing
+    else is told apart."""
     return tuple(value for value in values if _matters(r, function, name, value))
 
 
@@ -123,11 +126,12 @@ def frame_of(r: Resolver, callee: FunctionValue, given: Arguments) -> Frame:
     return r.frame(function, callee.receiver, bind(r, function, takes_receiver, given), callee.closure)
 
 
-# -- results ----------------------------------------------------------------------------------------------------------
+# -- results ---------------------------------------------------------------------------------------------
 
 
 def result(r: Resolver, value: Value, given: Arguments) -> Values:
-    """What calling the value gives. A generator, coroutine or context manager function gives its suspended body."""
+    """What calling the value gives. A generator, coroutine or context manager function gives its suspended
+    body."""
     if isinstance(value, FunctionValue):
         frame = frame_of(r, value, given)
         if value.role == "manager":
@@ -217,8 +221,8 @@ def _external_result(r: Resolver, value: External, given: Arguments) -> Values:
 
 
 def _task(r: Resolver, task: str, target: Value, given: Arguments) -> Value:
-    """What a decorator makes of a function: the library's object, or an instance of the project's class that it was
-    given, where that class changes how the work is handed over."""
+    """What a decorator makes of a function: the library's object, or an instance of the project's class that
+    it was given, where that class changes how the work is handed over."""
     for value in (value for _, values in given.keywords for value in values):
         if isinstance(value, ClassValue):
             for base in r.classes.order(value.cls):
@@ -261,12 +265,12 @@ def special(
     return (Super(function.owner, frame.receiver),) if frame.receiver is not None else ()
 
 
-# -- decorators -------------------------------------------------------------------------------------------------------
+# -- decorators ------------------------------------------------------------------------------------------
 
 
 def decorated(r: Resolver, function: Function, scope: Scope, frame: Frame | None) -> Values:
-    """What the name of a decorated function stands for: what its decorators return, innermost first. A decorator of
-    which nothing is known is taken to give the function back."""
+    """What the name of a decorated function stands for: what its decorators return, innermost first. A
+    decorator of which nothing is known is taken to give the function back."""
     closure = frame if scope.kind in ("function", "comprehension", "lambda") else None
     values: Values = (FunctionValue(function, None, closure),)
     for node in reversed(getattr(function.node, "decorator_list", ())):
@@ -276,7 +280,9 @@ def decorated(r: Resolver, function: Function, scope: Scope, frame: Frame | None
     return values
 
 
-def _earlier(r: Resolver, function: Function, node: ast.Attribute, scope: Scope, frame: Frame | None) -> Values:
+def _earlier(
+    r: Resolver, function: Function, node: ast.Attribute, scope: Scope, frame: Frame | None
+) -> Values:
     """A property's setter stands for the property that it extends."""
     before = [b for b in scope.bindings.get(function.name, ()) if b.start < position(function.node)]
     return names.bound(r, before[-1], scope, frame) if before else ()
@@ -323,4 +329,14 @@ def decorated_class(r: Resolver, cls: Class, scope: Scope, frame: Frame | None) 
     return (ClassValue(cls),)
 
 
-__all__ = ["NOTHING", "Arguments", "arguments", "construct", "decorated", "frame_of", "result", "returned", "special"]
+__all__ = [
+    "NOTHING",
+    "Arguments",
+    "arguments",
+    "construct",
+    "decorated",
+    "frame_of",
+    "result",
+    "returned",
+    "special",
+]

@@ -1,4 +1,5 @@
-"""What comes out of a value: elements, the results of iteration, of `with` and of `await`; and what was put in."""
+"""What comes out of a value: elements, the results of iteration, of `with` and of `await`; and what was put
+in."""
 
 from __future__ import annotations
 
@@ -78,7 +79,9 @@ def yielded(r: Resolver, frame: Frame) -> Values:
             returns = getattr(frame.function.node, "returns", None)
             if returns is not None:
                 declared = r.instance_of(returns, scope.parent or scope, frame.closure)
-                found.append(union(*(iterated(r, value) for value in declared if isinstance(value, Collection))))
+                found.append(
+                    union(*(iterated(r, value) for value in declared if isinstance(value, Collection)))
+                )
         return union(*found)
 
     return r.memoised(("yielded", frame), compute)
@@ -95,8 +98,7 @@ def entered(r: Resolver, value: Value) -> Values:
         found: list[Values] = []
         for name in ("__enter__", "__aenter__"):
             for method in r.attribute(value, name):
-                for result in calls.result(r, method, calls.NOTHING):
-                    found.append(awaited(r, result))
+                found.extend(awaited(r, result) for result in calls.result(r, method, calls.NOTHING))
         return union(*found) if any(found) else (value,)
     return ()
 
@@ -132,14 +134,16 @@ def element(r: Resolver, value: Value, index: Values, position: object = None) -
     return ()
 
 
-# -- what was put in ------------------------------------------------------------------------------------------------
+# -- what was put in -------------------------------------------------------------------------------------
 
 Store = tuple[Scope, ast.expr | None, ast.expr, str]
-"""(scope, key, value, how): "one" thing is put in, "all" things of a collection, or one into a "list" under the key."""
+"""(scope, key, value, how): "one" thing is put in, "all" things of a collection, or one into a "list" under
+the key."""
 
 
 def filled(r: Resolver, values: Values, name: str, scope: Scope) -> Values:
-    """A container that a module keeps under a name, with what the module puts into it: registries of callables."""
+    """A container that a module keeps under a name, with what the module puts into it: registries of
+    callables."""
     if scope.kind == "function" and not _is_attribute(scope, name):
         return values
     if not any(isinstance(v, Collection) and not v.fixed for v in values):
@@ -239,4 +243,14 @@ def _nodes_of(scope: Scope) -> list[ast.AST]:
     return found[::-1]
 
 
-__all__ = ["ClassValue", "External", "awaited", "element", "entered", "filled", "iterated", "stores", "yielded"]
+__all__ = [
+    "ClassValue",
+    "External",
+    "awaited",
+    "element",
+    "entered",
+    "filled",
+    "iterated",
+    "stores",
+    "yielded",
+]

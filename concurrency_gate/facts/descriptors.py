@@ -82,8 +82,8 @@ def _owner(receiver: Value) -> Value | None:
 
 
 def _named(r: Resolver, name: Constant, holder: Class) -> Value | None:
-    """The class that a string names: "self" the one around, else the project's only one of that name, or the one
-    below a folder of the name's first part."""
+    """The class that a string names: "self" the one around, else the project's only one of that name, or the
+    one below a folder of the name's first part."""
     text = name.value if isinstance(name.value, str) else ""
     if text == "self":
         return ClassValue(holder)

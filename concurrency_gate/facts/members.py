@@ -65,8 +65,8 @@ class Classes:
         return tuple(dict.fromkeys(found))
 
     def order(self, cls: Class) -> tuple[Base, ...]:
-        """The method resolution order: the class first, external bases as names. Where Python would refuse the
-        bases, or a base is only known in part, the order is depth first."""
+        """The method resolution order: the class first, external bases as names. Where Python would refuse
+        the bases, or a base is only known in part, the order is depth first."""
         dependencies = self._resolver.project.dependencies
         known = self._orders.get(cls)
         if known is not None:
@@ -202,7 +202,8 @@ def _of_object(r: Resolver, value: Object, name: str) -> Values:
 
 
 def shaped(r: Resolver, shape: Shape, receiver: Value | None, arguments: tuple[Values, ...]) -> Values:
-    """The values that a catalogue's type stands for, seen from a receiver and a call's positional arguments."""
+    """The values that a catalogue's type stands for, seen from a receiver and a call's positional
+    arguments."""
     kind = shape.name
     if kind == "self":
         return (receiver,) if receiver is not None else ()
@@ -227,7 +228,9 @@ def shaped(r: Resolver, shape: Shape, receiver: Value | None, arguments: tuple[V
         inner = shape.parameters[0]
         if inner.name == "self":
             of = receiver
-            item = Instance(of.cls) if isinstance(of, ClassValue) else of if isinstance(of, Instance) else None
+            item = (
+                Instance(of.cls) if isinstance(of, ClassValue) else of if isinstance(of, Instance) else None
+            )
         else:
             found = shaped(r, inner, receiver, arguments)
             item = found[0] if found else None
@@ -243,7 +246,7 @@ def instances_of(value: Value) -> Values:
     return ()
 
 
-# -- classes of the project -----------------------------------------------------------------------------------------
+# -- classes of the project ------------------------------------------------------------------------------
 
 
 def _of_instance(r: Resolver, value: Instance, name: str) -> Values:
@@ -251,7 +254,8 @@ def _of_instance(r: Resolver, value: Instance, name: str) -> Values:
 
 
 def _instance_member(r: Resolver, value: Instance, name: str) -> Values:
-    """Through the class and its bases; for an instance that may be of a class below, through those as well."""
+    """Through the class and its bases; for an instance that may be of a class below, through those as
+    well."""
     if name == "__class__":
         return (ClassValue(value.cls),)
     if name == "__dict__":
@@ -261,8 +265,7 @@ def _instance_member(r: Resolver, value: Instance, name: str) -> Values:
         below = r.subclasses(value.cls)
         overriding = [cls for cls in below if name in cls.member_names]
         if len(overriding) <= MANY:
-            for cls in overriding:
-                found.append(_member(r, r.classes.order(cls), name, Instance(cls)))
+            found += [_member(r, r.classes.order(cls), name, Instance(cls)) for cls in overriding]
         elif not found[0]:
             return ()
         if not found[0] and not overriding:  # a mixin: what it calls stands beside it in the classes below
@@ -275,13 +278,12 @@ def _of_class(r: Resolver, value: ClassValue, name: str) -> Values:
         return (Constant(value.cls.name),)
     if name in ("__mro__", "__subclasses__"):
         return (External(f"builtins.type.{name}", value),)
-    return r.memoised(
-        ("class", value.cls, name), lambda: _member(r, r.classes.order(value.cls), name, value)
-    )
+    return r.memoised(("class", value.cls, name), lambda: _member(r, r.classes.order(value.cls), name, value))
 
 
 def _of_super(r: Resolver, value: Super, name: str) -> Values:
-    """What stands behind the class in the receiver's order; for a receiver of an open class, in that of each below."""
+    """What stands behind the class in the receiver's order; for a receiver of an open class, in that of each
+    below."""
     owner = value.receiver.cls if isinstance(value.receiver, (Instance, ClassValue)) else value.after
     starts = [owner]
     if not (isinstance(value.receiver, Instance) and value.receiver.exact):
@@ -318,7 +320,8 @@ def _is_known(r: Resolver, name: str) -> bool:
 
 
 def _external_member(r: Resolver, base: str, name: str, receiver: Value) -> Values:
-    """A member that a library's base class brings; `self` in its type is the class of ours it is read from."""
+    """A member that a library's base class brings; `self` in its type is the class of ours it is read
+    from."""
     shape = r.catalogue.attribute(f"{base}.{name}")
     if shape is not None:
         return shaped(r, shape, receiver, ())
@@ -333,7 +336,9 @@ def _own_member(r: Resolver, cls: Class, name: str, receiver: Value) -> Values:
         for value in names.bound(r, binding, cls.scope, _around(r, cls)):
             found += [descriptors.read(r, each, receiver, cls) for each in bind(r, value, receiver)]
     if isinstance(receiver, Instance):
-        found += [_assigned(r, method, binding, receiver, cls) for n, method, binding in cls.assigned if n == name]
+        found += [
+            _assigned(r, method, binding, receiver, cls) for n, method, binding in cls.assigned if n == name
+        ]
     return union(*found) if found else ()
 
 
@@ -383,7 +388,9 @@ def property_getters(r: Resolver, value: Instance, name: str) -> list[FunctionVa
     starts = [value.cls] if value.exact else [value.cls, *r.subclasses(value.cls)[:MANY]]
     found: dict[FunctionValue, None] = {}
     for start in starts:
-        owner = next((b for b in r.classes.order(start) if isinstance(b, Class) and name in b.member_names), None)
+        owner = next(
+            (b for b in r.classes.order(start) if isinstance(b, Class) and name in b.member_names), None
+        )
         if owner is None:
             continue
         for binding in owner.scope.bindings.get(name, ()):

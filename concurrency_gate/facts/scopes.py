@@ -209,8 +209,7 @@ class _Builder:
             bound = Binding("parameter", argument, position(argument), until, annotation=argument.annotation)
             scope.bindings.setdefault(argument.arg, []).append(bound)
 
-    # -- statements and expressions that bind
-    # -----------------------------------------------------------------
+    # -- statements and expressions that bind ------------------------------------------------------------
 
     def import_(self, node: ast.AST, scope: Scope, until: Position) -> None:
         assert isinstance(node, ast.Import)

@@ -8,7 +8,7 @@ module (compared by identity), names from outside the project by their dotted na
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import ast
@@ -28,8 +28,8 @@ class External:
 @dataclass(frozen=True, slots=True)
 class Object:
     """An instance of an external type. `item` is the type's parameter (a queryset's model, a list's element);
-    `runs` is the project function that calling the object runs (a Celery task). `name` is where a module keeps it: two signals
-    are told apart by that."""
+    `runs` is the project function that calling the object runs (a Celery task). `name` is where a module
+    keeps it: two signals are told apart by that."""
 
     type: str
     item: Value | None = None
@@ -46,8 +46,8 @@ class ModuleValue:
 
 @dataclass(frozen=True, slots=True)
 class FunctionValue:
-    """A project function, with what it is bound to and the frame it closes over. `plain` marks a static method,
-    `manager` one that `contextlib.contextmanager` turned into a context manager."""
+    """A project function, with what it is bound to and the frame it closes over. `plain` marks a static
+    method, `manager` one that `contextlib.contextmanager` turned into a context manager."""
 
     function: Function
     receiver: Value | None = None
@@ -64,9 +64,9 @@ class ClassValue:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """An instance of a project class: of exactly this class, or of this class and those below it. `init` is the
-    frame of the constructor that made it, where that says more than the class does; `item` what it holds, where its
-    class derives from a library's collection (a queryset's model)."""
+    """An instance of a project class: of exactly this class, or of this class and those below it. `init` is
+    the frame of the constructor that made it, where that says more than the class does; `item` what it holds,
+    where its class derives from a library's collection (a queryset's model)."""
 
     cls: Class
     exact: bool = False
@@ -99,8 +99,8 @@ class Partial:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A list, tuple, set or dict of which the elements are known. `keys` runs beside `items` for a dict (None where a
-    key is not a known string); `fixed` says that positions count."""
+    """A list, tuple, set or dict of which the elements are known. `keys` runs beside `items` for a dict (None
+    where a key is not a known string); `fixed` says that positions count."""
 
     items: tuple[Values, ...]
     keys: tuple[str | None, ...] | None = None
@@ -114,7 +114,8 @@ class Collection:
         object.__setattr__(self, "depth", depth)
         object.__setattr__(self, "_hash", hash((self.items, self.keys, self.fixed)))
 
-    def __hash__(self) -> int:  # collections nest: hashing all of one at each look-up would take most of a run
+    # collections nest: hashing all of one at each look-up would take most of a run
+    def __hash__(self) -> int:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
@@ -129,26 +130,26 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class Suspended:
-    """What calling a generator, a coroutine function or a context manager function gives: the body has not run yet.
-    `kind` is "generator", "coroutine" or "manager"."""
+    """What calling a generator, a coroutine function or a context manager function gives: the body has not
+    run yet. `kind` is "generator", "coroutine" or "manager"."""
 
     kind: str
     frame: Frame
 
 
-Value = Union[
-    External,
-    Object,
-    ModuleValue,
-    FunctionValue,
-    ClassValue,
-    Instance,
-    Super,
-    Constant,
-    Partial,
-    Collection,
-    Suspended,
-]
+Value = (
+    External
+    | Object
+    | ModuleValue
+    | FunctionValue
+    | ClassValue
+    | Instance
+    | Super
+    | Constant
+    | Partial
+    | Collection
+    | Suspended
+)
 Values = tuple[Value, ...]
 
 

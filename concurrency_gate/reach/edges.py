@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from concurrency_gate.facts.resolver import Resolver
 
 Target = Frame | tuple["Entry", str]
-"""Where an edge leads: a function of the project as this call runs it, or an effect with the name that has it."""
+"""Where an edge leads: a function of the project as this call runs it, or an effect with the name that has
+it."""
 
 _KEPT = (ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.Return, ast.Yield)
 """Parents that keep a coroutine or generator for later: the body does not run here."""
@@ -42,7 +43,8 @@ _KEPT = (ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.Return, ast.Yield)
 
 @dataclass(frozen=True, eq=False)
 class Edge:
-    """A place in a body and all that it may lead to. `resolved` is false for a call of which nothing is known."""
+    """A place in a body and all that it may lead to. `resolved` is false for a call of which nothing is
+    known."""
 
     node: ast.expr
     targets: tuple[Target, ...]
@@ -96,14 +98,12 @@ class Edges:
         node, scope = visit.node, visit.scope
         if isinstance(node, ast.Call):
             callees = self._resolver.values(node.func, scope, frame)
-            targets = self._call(node, visit.parent, callees, scope, frame)
-            return Edge(node.func, _once(targets), bool(callees), True)
+            reached = self._call(node, visit.parent, callees, scope, frame)
+            return Edge(node.func, _once(reached), bool(callees), True)
         place: ast.expr
         if isinstance(node, ast.Await):
             place, found = node.value, self._suspended(node.value, "coroutine", scope, frame)
-        elif isinstance(node, (ast.For, ast.AsyncFor)):
-            place, found = node.iter, self._iteration(node.iter, scope, frame)
-        elif isinstance(node, ast.comprehension):
+        elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
             place, found = node.iter, self._iteration(node.iter, scope, frame)
         elif isinstance(node, ast.YieldFrom):
             place, found = node.value, self._iteration(node.value, scope, frame)
@@ -118,7 +118,7 @@ class Edges:
         targets = _once(found)
         return Edge(place, targets, True, False) if targets else None
 
-    # -- calls ----------------------------------------------------------------------------------------------------
+    # -- calls -------------------------------------------------------------------------------------------
 
     def _call(
         self, node: ast.Call, parent: ast.AST | None, callees: Values, scope: Scope, frame: Frame | None
@@ -166,7 +166,9 @@ class Edges:
                 elif isinstance(method, External) and name == "__init__":
                     yield from self._effects(method.name.removesuffix(".__init__"), node)
 
-    def _external(self, callee: External, given: Arguments, node: ast.Call, owners: Values) -> Iterator[Target]:
+    def _external(
+        self, callee: External, given: Arguments, node: ast.Call, owners: Values
+    ) -> Iterator[Target]:
         catalogue = self._resolver.catalogue
         name = callee.name
         if catalogue.marks("defers", name):
@@ -218,7 +220,7 @@ class Edges:
             if entry.kind in self._kinds and (entry.when is None or holds(entry.when, node)):
                 yield (entry, name)
 
-    # -- what runs a body without a call ------------------------------------------------------------------------------
+    # -- what runs a body without a call -----------------------------------------------------------------
 
     def _suspended(self, node: ast.expr, kind: str, scope: Scope, frame: Frame | None) -> Iterator[Target]:
         for value in self._resolver.values(node, scope, frame):
@@ -255,4 +257,3 @@ class Edges:
 
 def _once(targets: Iterable[Target]) -> tuple[Target, ...]:
     return tuple(dict.fromkeys(targets))
-

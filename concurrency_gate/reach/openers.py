@@ -1,4 +1,5 @@
-"""What opens a transaction: names of the catalogue, and wrappers of the project that are recognised by reading them."""
+"""What opens a transaction: names of the catalogue, and wrappers of the project that are recognised by
+reading them."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import ast
 import re
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from concurrency_gate.facts import calls
@@ -134,9 +136,8 @@ class Openers:
                 for callee in r.values(visit.node.func, visit.scope, frame):
                     if isinstance(callee, FunctionValue):
                         inner = calls.frame_of(r, callee, r.arguments(visit.node, visit.scope, frame))
-                        found = self.once(
-                            ("open", inner), lambda inner=inner: self._leaving_open(inner, depth - 1)
-                        )  # type: ignore[misc]
+                        again = partial(self._leaving_open, inner, depth - 1)
+                        found = self.once(("open", inner), again)
                         if found is not None:
                             return found
         return None
@@ -144,7 +145,8 @@ class Openers:
     # -- begin and end by calls -----------------------------------------------------------------------------
 
     def begun(self, node: ast.AST, scope: Scope, frame: Frame | None) -> Opener | None:
-        """The transaction that this call leaves open: `conn.begin()`, `execute("BEGIN")`, `stack.enter_context(atomic())`."""
+        """The transaction that this call leaves open: `conn.begin()`, `execute("BEGIN")`,
+        `stack.enter_context(atomic())`."""
         r = self._resolver
         if isinstance(node, ast.Await):
             return self._awaited(node, scope, frame)
@@ -199,9 +201,8 @@ class Openers:
             elif isinstance(callee, FunctionValue) and depth:
                 inner = calls.frame_of(r, callee, r.arguments(node, scope, frame))
                 key = ("end", inner, opener.library)
-                if self.once(
-                    key, lambda inner=inner: opener if self._ending(inner, opener, depth - 1) else None
-                ):  # type: ignore[misc]
+                ending = partial(self._ending, inner, opener, depth - 1)
+                if self.once(key, partial(_if_so, opener, ending)):
                     return True
         return False
 
@@ -273,7 +274,8 @@ def _sql(node: ast.Call) -> str:
 
 
 def _by_shape(node: ast.Call) -> Opener | None:
-    """`with conn.transaction():` on a receiver of which nothing is known but its name: the form says enough."""
+    """`with conn.transaction():` on a receiver of which nothing is known but its name: the form says
+    enough."""
     func = node.func
     if not isinstance(func, ast.Attribute) or func.attr not in _OPENING:
         return None
@@ -282,3 +284,7 @@ def _by_shape(node: ast.Call) -> Opener | None:
     if word.lower().strip("_").rpartition("_")[2] not in _CONNECTIONS:
         return None
     return Opener(ast.unparse(func))
+
+
+def _if_so(opener: Opener, asked: Callable[[], bool]) -> Opener | None:
+    return opener if asked() else None

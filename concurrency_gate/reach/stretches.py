@@ -123,7 +123,8 @@ class _Machine:
         return _NOWHERE if isinstance(node, (ast.Return, ast.Raise)) else states
 
     def _if(self, node: ast.If, states: States) -> States:
-        """A transaction that began under a test is open where the same test is asked again, and only there."""
+        """A transaction that began under a test is open where the same test is asked again, and only
+        there."""
         states = self._runs(node.test, states)
         test = ast.unparse(node.test)
         there = self.suite(node.body, states)

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 
 class Wrappers:
-    """Recognises what wraps a function in a transaction; what it takes to open one is asked from `Openers`."""
+    """Recognises what wraps a function in a transaction; what it takes to open one is asked from
+    `Openers`."""
 
     def __init__(self, resolver: Resolver, openers: Openers) -> None:
         self._resolver = resolver
@@ -213,7 +214,8 @@ class Wrappers:
         return None
 
     def _entered_around(self, dependency: Value) -> Opener | None:
-        """The transaction in which a dependency, a generator function, yields, or one that it depends on in turn."""
+        """The transaction in which a dependency, a generator function, yields, or one that it depends on in
+        turn."""
         if not isinstance(dependency, FunctionValue):
             return None
         found = None
@@ -224,7 +226,8 @@ class Wrappers:
     # -- what other modules may use -------------------------------------------------------------------------
 
     def exported(self, function: Function) -> bool:
-        """Whether calling, entering or decorating with this function may open a transaction for somebody else."""
+        """Whether calling, entering or decorating with this function may open a transaction for somebody
+        else."""
         r = self._resolver
         frame = r.default_frame(function)
         scope = function.scope
@@ -236,9 +239,9 @@ class Wrappers:
             for visit in running(r, nodes, scope, frame):
                 if isinstance(visit.node, (ast.Yield, ast.YieldFrom)):
                     return True
-                if isinstance(visit.node, ast.Call) and isinstance(visit.node.func, ast.Name):
-                    if _is_handed_in(visit.node.func.id, function):
-                        return True
+                called = visit.node.func if isinstance(visit.node, ast.Call) else None
+                if isinstance(called, ast.Name) and _is_handed_in(called.id, function):
+                    return True
         return False
 
     def opens(self, cls: Class) -> bool:
