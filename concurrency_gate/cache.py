@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from concurrency_gate import __version__
 from concurrency_gate.config import Config
+from concurrency_gate.replay import file_system_time
 from concurrency_gate.seal import FOLDER, digest, read, seal, unseal, witness, write
 
 _GENERATIONS = 4
@@ -41,6 +42,9 @@ class Store:
 
     def __init__(self, folder: str, fingerprint: str) -> None:
         self.folder = folder
+        self.began = file_system_time(folder)
+        """When the store was opened, by the clock that stamps the files: what changed later is not believed.
+        Nanoseconds."""
         self._generation = os.path.join(folder, fingerprint)
         self._packs: dict[str, Pack] = {}
 

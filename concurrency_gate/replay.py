@@ -70,7 +70,7 @@ class Recorder:
     def __init__(self, store: Store, argv: Sequence[str]) -> None:
         self._folder = store.folder
         self._argv = argv
-        self._began = _file_system_time(store.folder)
+        self._began = store.began
 
     def record(self, sources: Sources, config: Config, paths: Sequence[str], run: Outcome) -> None:
         """Keep the outcome of judging `sources`, which `paths` named, unless a change could go unseen."""
@@ -80,7 +80,7 @@ class Recorder:
             return  # a link may point elsewhere next time
         named = _context(config, paths)
         stamps = [*map(_mark, named), *(sources.stamps.get(path) for path in sources.listed)]
-        if not all(_is_settled(stamp, self._began) for stamp in stamps if stamp):
+        if not all(is_settled(stamp, self._began) for stamp in stamps if stamp):
             return
         run.root = str(sources.root)
         run.listing = digest(sources.listing)
@@ -218,12 +218,13 @@ def _digest(stamps: Sequence[tree.Stamp | None]) -> str:
     return digest(numbers.tobytes())
 
 
-def _is_settled(stamp: tree.Stamp, began: int) -> bool:
+def is_settled(stamp: tree.Stamp, began: int) -> bool:
+    """Whether a file that changes after `began` would get another stamp."""
     changed = stamp[0] if os.name == "nt" else stamp[1]  # Windows keeps no time of change that nobody can set
     return changed + (_FINE_NS if changed % 1_000_000_000 else _COARSE_NS) < began
 
 
-def _file_system_time(folder: str) -> int:
+def file_system_time(folder: str) -> int:
     """Now, by the clock that stamps the files: on a network drive that is not this machine's. Nanoseconds."""
     import tempfile
     import time

@@ -10,7 +10,6 @@ from functools import cached_property
 from concurrency_gate import catalogue, sieve
 from concurrency_gate.cache import Store
 from concurrency_gate.config import Config
-from concurrency_gate.facts.mentions import Mentions
 from concurrency_gate.facts.project import File, Project
 from concurrency_gate.facts.proofs import Proofs
 from concurrency_gate.facts.resolver import Resolver
@@ -30,7 +29,10 @@ from concurrency_gate.rule import (
     Step,
     Summary,
 )
+from concurrency_gate.seal import digest
+from concurrency_gate.sieve import Sieve
 from concurrency_gate.sources import Sources, Unreadable, decode, read
+from concurrency_gate.verdicts import Memory, Verdict
 
 JUDGED = ("application", "infra")
 
@@ -53,8 +55,8 @@ class Session:
         self.config = config
         self.rules = rules
         self.overrides = overrides
-        self.store = store
         self.unread: dict[str, Unread] = {}
+        self._unreadable: set[str] = set()
         self.needy: set[str] = set()
         self.failures: list[Failure] = []
         self._module_rules = [rule for rule in rules if issubclass(rule, ModuleRule)]
@@ -68,6 +70,8 @@ class Session:
         self.analysis = Analysis(self.resolver, config, effects)
         self.calls: set[Step] = set()
         self.unresolved: set[Step] = set()
+        given = [path for path in self.judged if str(sources.root / path) in overrides]
+        self.memory = Memory(store, self.project, sources.stamps, given) if store is not None else None
 
     def read(self, path: str) -> bytes:
         """A file's bytes; empty, and noted, where it has none that can be read."""
@@ -76,26 +80,45 @@ class Session:
             return self.overrides[str(absolute)] if str(absolute) in self.overrides else read(absolute)
         except Unreadable as error:
             self.unread[path] = Unread(path, 1, error.reason)
+            self._unreadable.add(path)  # not a matter of its text, so it is asked anew each time
             return b""
 
     @cached_property
-    def suspects(self) -> Mapping[str, Mentions]:
-        """The files that the sieve cannot clear, with the lines that matter. The first question reads the
-        whole project."""
+    def sieves(self) -> tuple[Sieve, Sieve]:
+        """What may use a name of the catalogue, and what may hold a transaction block. The first question
+        reads the project, but for what is known of it from earlier runs."""
+        known = self.memory.tapes if self.memory is not None else [{}, {}]
         with _without_collector():
-            return sieve.suspects(self.resolver, self._kinds)
+            named = sieve.of_kinds(self.resolver, self._kinds, known[0])
+            return named, self.analysis.sieve(known[1])
 
     def is_suspect(self, path: str) -> bool:
-        """Whether the sieve cannot clear a file."""
-        return path in self.suspects or path in self.analysis.suspects
+        """Whether no sieve clears a file."""
+        return any(path in each.tapes for each in self.sieves)
+
+    def known(self, path: str) -> Verdict | None:
+        """What an earlier run found in a file, if it still holds."""
+        return self.memory.verdict(path, self._words(path)) if self.memory is not None else None
 
     def judge(self, path: str, *, parses: bool = False) -> list[Finding]:
         """What the rules find in one of the `judged` files. `parses`: the caller knows that the file is
         Python, so one that the sieve clears is not parsed."""
-        if not self._is_readable(path, parses) or not self.is_suspect(path):
-            return []
-        with _without_collector():
-            return self._judge(path, self.judged[path] == "infra")
+        verdict = self.known(path)
+        if verdict is None:
+            with _without_collector():
+                verdict = self._judge(path, parses)
+        if verdict.unread is not None:
+            self.unread[path] = verdict.unread
+        if verdict.needy:
+            self.needy.add(path)
+        self.calls |= verdict.calls
+        self.unresolved |= verdict.unresolved
+        return list(verdict.findings)
+
+    def save(self) -> None:
+        """Hand what this session found to the store."""
+        if self.memory is not None:
+            self.memory.save([each.tapes for each in self.sieves])
 
     def conclude(self, paths: Sequence[str], *, whole: bool) -> list[Finding]:
         """What the rules about the run find once `paths` are judged; `whole`: they are the whole project."""
@@ -131,21 +154,40 @@ class Session:
             self.unread[path] = Unread(path, unparsable.line, f"cannot be parsed: {unparsable.reason}")
         return path not in self.unread
 
-    def _judge(self, path: str, infra: bool) -> list[Finding]:
+    def _words(self, path: str) -> str:
+        """A digest of the words that reached a file; empty if none did."""
+        families = [sorted(each.words(path)) for each in self.sieves]
+        return digest(repr(families).encode("utf-8", "surrogatepass")) if any(families) else ""
+
+    def _judge(self, path: str, parses: bool) -> Verdict:
+        verdict, failed = Verdict(words=self._words(path)), len(self.failures)
+        dependencies = self.project.dependencies
+        dependencies.mask = 0
+        dependencies.note("module", path)
+        if self._is_readable(path, parses) and self.is_suspect(path):
+            self._find(path, self.judged[path] == "infra", verdict)
+        verdict.unread = self.unread.get(path)
+        verdict.mask = dependencies.mask
+        if self.memory is not None and path not in self._unreadable and len(self.failures) == failed:
+            self.memory.keep(path, verdict)
+        return verdict
+
+    def _find(self, path: str, infra: bool, verdict: Verdict) -> None:
+        """Note in the verdict what a suspect holds."""
         module = self.project.module(path)
         if module is None:
-            return []
-        found = uses(self.resolver, module, self._kinds, self.suspects[path]) if path in self.suspects else []
+            return
+        named, blocks = (each.mentions(path) for each in self.sieves)
+        found = uses(self.resolver, module, self._kinds, named) if named is not None else []
         exempt = frozenset(kind for rule in self._module_rules if rule.exempt_in_infra for kind in rule.kinds)
-        if infra and any(use.entry.kind in exempt for use in found):
-            self.needy.add(path)
+        verdict.needy = infra and any(use.entry.kind in exempt for use in found)
         asked = [rule for rule in self._module_rules if not (infra and rule.exempt_in_infra)]
         wanted = frozenset(kind for rule in asked for kind in rule.kinds)
         found = [use for use in found if use.entry.kind in wanted]
-        reached = self.analysis.of_module(module) if path in self.analysis.suspects else Reached()
-        self.calls |= reached.calls
-        self.unresolved |= reached.unresolved
-        return self._ask(path, asked, found, reached.reaches) if found or reached.reaches else []
+        reached = self.analysis.of_module(module, blocks) if blocks is not None else Reached()
+        verdict.calls, verdict.unresolved = reached.calls, reached.unresolved
+        if found or reached.reaches:
+            verdict.findings = self._ask(path, asked, found, reached.reaches)
 
     def _ask(
         self, path: str, rules: Sequence[type[ModuleRule]], found: Sequence[Use], reaches: Sequence[Reach]
@@ -181,7 +223,8 @@ def report(
     """Judge all selected files in one run."""
     findings: list[Finding] = []
     with _without_collector():
-        texts = {path: session.project.text(path) for path in session.judged}
+        unknown = [path for path in session.judged if session.known(path) is None]
+        texts = {path: session.project.text(path) for path in unknown}
         with Proofs(texts, jobs) as proofs:
             order = sorted(session.judged, key=lambda path: not session.is_suspect(path))
             proven: frozenset[str] | None = None
@@ -191,6 +234,7 @@ def report(
                 findings += session.judge(path, parses=proven is not None and path in proven)
                 if progress:
                     progress(done, len(order))
+        session.save()
     whole = len(session.sources.selected) == len(session.sources.project)
     findings += session.conclude(list(session.judged), whole=whole)
     return Report(

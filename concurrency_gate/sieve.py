@@ -1,34 +1,113 @@
 """Prove most files clean by their words alone, before anything is parsed.
 
-A file can use a name of the catalogue only if its text holds the name's last word, or another name that some module of the
-project gave it. So: search for the catalogue's words, parse what holds one, add the names that those modules hand on, and
-search again until nothing new comes.
+A file can use a name only if its text holds the name's last word, or another name that some module of the
+project gave it. So:
+search for the catalogue's words, parse what holds one, add the names that those modules hand on, and search
+again until
+nothing new comes.
+
+What a file made of the words that reached it is a tape, which a later run plays again as long as the same
+words come in the
+same order and what the file asked of the project has the same answers; from the first word that differs, the
+file is read.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
 from .facts.mentions import Mentions
+from .facts.modules import Module
+from .facts.project import Project
 from .facts.resolver import Resolver
 from .facts.uses import handed_on
 
+Offers = Callable[[Module, Mentions, set[str]], Iterator[str]]
+"""The names that a module hands on, by its mentions and by those of its names that a word has just made
+matter."""
 
-def suspects(r: Resolver, kinds: frozenset[str]) -> dict[str, Mentions]:
-    """The files that may use a name of these kinds, in the project's order, each with the lines that matter in it."""
-    project = r.project
-    words = dict.fromkeys(sorted(r.catalogue.words(kinds)))
-    queue = list(words)
-    found: dict[str, Mentions] = {}
-    for word in queue:
-        for path in project.files_with(word):
-            module = project.module(path)
+
+@dataclass(slots=True)
+class Tape:
+    """The words that reached a file, each with the names that it made the file hand on, and all that this
+    rests on."""
+
+    steps: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    mask: int = 0
+
+
+class Sieve:
+    """The files that words reach. `known` are the tapes of an earlier run that may be played again."""
+
+    def __init__(self, project: Project, offers: Offers, known: Mapping[str, Tape]) -> None:
+        self.tapes: dict[str, Tape] = {}
+        self._project = project
+        self._offers = offers
+        self._known = known
+        self._mentions: dict[str, Mentions] = {}
+
+    def spread(self, words: Iterable[str], narrower: Iterable[tuple[str, Sequence[str]]] = ()) -> None:
+        """Follow words until nothing new comes; `narrower` are words that matter in some files only."""
+        known = dict.fromkeys(words)
+        queue = [(word, self._project.files_with(word)) for word in known]
+        queue += narrower
+        for word, paths in queue:
+            for path in paths:
+                for name in self._meet(path, word):
+                    if name not in known:
+                        known[name] = None
+                        queue.append((name, self._project.files_with(name)))
+
+    def mentions(self, path: str) -> Mentions | None:
+        """The lines that matter in a file; None for one that no word reached. Parses the file."""
+        if path not in self.tapes:
+            return None
+        if path not in self._mentions:
+            module = self._project.module(path)
             if module is None:
-                continue
-            mentions = found.get(path)
-            if mentions is None:
-                mentions = found[path] = Mentions(module)
-            fresh = mentions.spread([word])
-            for name in handed_on(r, module, fresh, kinds):
-                if name not in words:
-                    words[name] = None
-                    queue.append(name)
-    return {path: found[path] for path in project.files if path in found}
+                return None
+            mentions = self._mentions[path] = Mentions(module)
+            mentions.spread(word for word, _ in self.tapes[path].steps)
+        return self._mentions[path]
+
+    def words(self, path: str) -> frozenset[str]:
+        """The words that reached a file: all that its mentions rest on besides its text."""
+        tape = self.tapes.get(path)
+        return frozenset(word for word, _ in tape.steps) if tape is not None else frozenset()
+
+    def _meet(self, path: str, word: str) -> Sequence[str]:
+        tape = self.tapes.setdefault(path, Tape())
+        known = self._known.get(path)
+        position = len(tape.steps)
+        playing = known is not None and path not in self._mentions and position < len(known.steps)
+        if known is not None and playing and known.steps[position][0] == word:
+            tape.mask = known.mask
+            tape.steps.append(known.steps[position])
+            return known.steps[position][1]
+        names = self._read(path, word, tape)
+        tape.steps.append((word, names))
+        return names
+
+    def _read(self, path: str, word: str, tape: Tape) -> tuple[str, ...]:
+        dependencies = self._project.dependencies
+        outer, dependencies.mask = dependencies.mask, 0
+        module = self._project.module(path)
+        names: tuple[str, ...] = ()
+        if module is not None:
+            if path not in self._mentions:
+                mentions = self._mentions[path] = Mentions(module)
+                for earlier, _ in tape.steps:
+                    tuple(self._offers(module, mentions, mentions.spread([earlier])))
+            mentions = self._mentions[path]
+            names = tuple(self._offers(module, mentions, mentions.spread([word])))
+        tape.mask |= dependencies.mask
+        dependencies.mask = outer
+        return names
+
+
+def of_kinds(r: Resolver, kinds: frozenset[str], known: Mapping[str, Tape]) -> Sieve:
+    """The files that may use a name of these kinds."""
+    found = Sieve(r.project, lambda module, _, fresh: handed_on(r, module, fresh, kinds), known)
+    found.spread(sorted(r.catalogue.words(kinds)))
+    return found

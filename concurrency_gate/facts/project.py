@@ -1,6 +1,7 @@
 """The project as a whole: which module has which name, which file holds which word; parsed on demand, once.
 
-Everything that a verdict about one file learns from another goes through the methods here, and each notes what was
+Everything that a verdict about one file learns from another goes through the methods here, and each notes
+what was
 asked in `Dependencies`. A cached verdict holds for as long as all those questions have the same answers.
 """
 
@@ -12,7 +13,7 @@ import re
 import sys
 import tokenize
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -43,6 +44,12 @@ class Dependencies:
         self.questions: list[tuple[str, str]] = []
         self._bits: dict[tuple[str, str], int] = {}
 
+    def resume(self, questions: Iterable[tuple[str, str]]) -> None:
+        """Give these questions the lowest bits, as an earlier run did; before anything is asked."""
+        for question in questions:
+            self._bits[question] = 1 << len(self.questions)
+            self.questions.append(question)
+
     def note(self, kind: str, key: str) -> None:
         bit = self._bits.get((kind, key))
         if bit is None:
@@ -65,6 +72,18 @@ def searchable(text: bytes) -> bytes:
         return text
 
 
+def words_in(text: bytes) -> set[bytes]:
+    """Every identifier that a file's text holds."""
+    return set(searchable(text).translate(WORDS).split())
+
+
+def traits(text: bytes) -> list[str]:
+    """All that a text tells about classes' bases, names given anew, and properties."""
+    found = {b"\0".join(found) for pattern in (_HEADER, _RENAMED) for found in pattern.findall(text)}
+    found.update(_PROPERTY.findall(text))
+    return sorted(trait.decode("utf-8", "replace") for trait in found)
+
+
 class Project:
     """Not thread-safe. `read` gives a file's bytes and may raise OSError; such a file resolves to nothing."""
 
@@ -79,6 +98,9 @@ class Project:
         self._text: dict[str, bytes] = {}
         self._modules: dict[str, Module | None] = {}
         self._namespaces: dict[str, Module] = {}
+        self.recalled: Mapping[tuple[str, str], Sequence[str]] = {}
+        """Answers that are known from an earlier run and that still hold; they spare reading the whole
+        project."""
 
     # -- text ---------------------------------------------------------------------------------------------------
 
@@ -94,13 +116,16 @@ class Project:
     def _files_by_word(self) -> dict[bytes, list[str]]:
         index: dict[bytes, list[str]] = {}
         for path in self.files:
-            for word in set(searchable(self.text(path)).translate(WORDS).split()):
+            for word in words_in(self.text(path)):
                 index.setdefault(word, []).append(path)
         return index
 
     def files_with(self, word: str) -> Sequence[str]:
         """The files whose text holds the identifier, in the project's order."""
         self.dependencies.note("word", word)
+        recalled = self.recalled.get(("word", word))
+        if recalled is not None:
+            return recalled
         return self._files_by_word.get(word.encode(), ())
 
     @cached_property
@@ -117,8 +142,12 @@ class Project:
         return index
 
     def files_with_base(self, word: str) -> Sequence[str]:
-        """The files in which a class is derived from something of that name, or from another name it was given."""
+        """The files in which a class is derived from something of that name, or from another name it was
+        given."""
         self.dependencies.note("base", word)
+        recalled = self.recalled.get(("base", word))
+        if recalled is not None:
+            return recalled
         found = dict(self._headers.get(word, {}))
         for alias in self._aliases.get(word, ()):
             found.update(self._headers.get(alias, {}))
@@ -132,9 +161,17 @@ class Project:
                 index.setdefault(name.decode("utf-8", "replace"), set()).add(alias.decode("utf-8", "replace"))
         return index
 
-    @cached_property
+    @property
     def property_names(self) -> frozenset[str]:
         """Names of all properties: only reads of these can run code of the project."""
+        self.dependencies.note("properties", "")
+        return self._property_names
+
+    @cached_property
+    def _property_names(self) -> frozenset[str]:
+        recalled = self.recalled.get(("properties", ""))
+        if recalled is not None:
+            return frozenset(recalled)
         found: set[str] = set()
         for path in self.files:
             text = self.text(path)
@@ -201,12 +238,13 @@ class Project:
             self.unparsable[path] = error
             return None
         is_package = path.endswith("__init__.py")
-        return Module(path, self._names[1].get(path, ""), tree, is_package=is_package, infra=self.files[path].infra)
+        return Module(path, self.dotted(path), tree, is_package=is_package, infra=self.files[path].infra)
 
     def find(self, name: str, near: str = "") -> Module | None:
         """The project's module of that dotted name, or None where the name is somebody else's.
 
-        A folder without `__init__.py` is a module without names. `near` is the path of the file that imports: a script
+        A folder without `__init__.py` is a module without names. `near` is the path of the file that
+        imports: a script
         finds its neighbours, as Python does."""
         top = name.partition(".")[0]
         if top in sys.stdlib_module_names:
@@ -215,10 +253,8 @@ class Project:
         path = self._names[0].get(name)
         if path is None and near:
             folder = near.rpartition("/")[0]
-            stem = f"{folder}/{name.replace('.', '/')}" if folder else name.replace(".", "/")
-            path = next((p for p in (f"{stem}.py", f"{stem}/__init__.py") if p in self.files), None)
-            if path is not None and f"{folder}/__init__.py" in self.files:
-                path = None
+            self.dependencies.note("neighbour", f"{folder}:{name}")
+            path = self.neighbour(folder, name)
         if path is not None:
             return self.module(path)
         if name in self._packages:
@@ -226,6 +262,22 @@ class Project:
                 self._namespaces[name] = Module("", name, ast.Module([], []), is_package=True)
             return self._namespaces[name]
         return None
+
+    def place(self, name: str) -> str | None:
+        """The file that the dotted name belongs to, whoever asks; "" for a folder that is a package without
+        one."""
+        return self._names[0].get(name, "" if name in self._packages else None)
+
+    def dotted(self, path: str) -> str:
+        """The dotted name of a file."""
+        return self._names[1].get(path, "")
+
+    def neighbour(self, folder: str, name: str) -> str | None:
+        """The file of that name beside the scripts of a folder that is no package."""
+        stem = f"{folder}/{name.replace('.', '/')}" if folder else name.replace(".", "/")
+        if f"{folder}/__init__.py" in self.files:
+            return None
+        return next((p for p in (f"{stem}.py", f"{stem}/__init__.py") if p in self.files), None)
 
     def modules(self, paths: Iterable[str]) -> Iterable[Module]:
         for path in paths:

@@ -69,7 +69,7 @@ def handed_on(r: Resolver, module: Module, names: Set[str], kinds: frozenset[str
     for scope in module.scopes:
         frame = frame_at(r, scope)
         if scope.kind in ("module", "class"):
-            for name in names & scope.bindings.keys():
+            for name in sorted(names & scope.bindings.keys()):
                 if name == "__getattr__" and scope.kind == "module":
                     yield from sorted(names_on_demand(module))
                 bindings = scope.bindings[name]

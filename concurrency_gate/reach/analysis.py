@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
+from concurrency_gate.facts.mentions import Mentions
 from concurrency_gate.facts.modules import Module
 from concurrency_gate.rule import Step
+from concurrency_gate.sieve import Sieve, Tape
 
 from .blocks import Blocks
 from .edges import Edges
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """What the blocks of one file reach, the calls in and under them, and those that could not be resolved."""
+    """What the blocks of one file reach, the calls in and under them, and those that could not be
+    resolved."""
 
     reaches: Sequence[Reach] = ()
     calls: frozenset[Step] = frozenset()
@@ -30,22 +32,25 @@ class Reached:
 
 
 class Analysis:
-    """Kept for a whole session, for what one file's blocks reach is often reached from another's. Not thread-safe."""
+    """Kept for a whole session, for what one file's blocks reach is often reached from another's. Not
+    thread-safe."""
 
     def __init__(self, resolver: Resolver, config: Config, effects: frozenset[str]) -> None:
         accepted = {"cache": config.cache, "storage": config.storage}
+        self._resolver = resolver
         self._effects = frozenset(kind for kind in effects if accepted.get(kind, True))
         self._edges = Edges(resolver, self._effects)
         self._blocks = Blocks(resolver, config.transactional, config.detached)
 
-    @cached_property
-    def suspects(self) -> frozenset[str]:
-        """The files that may hold a transaction block."""
-        return frozenset(self._blocks.suspects()) if self._effects else frozenset()
+    def sieve(self, known: Mapping[str, Tape]) -> Sieve:
+        """The files that may hold a transaction block; `known` are the tapes of an earlier run."""
+        if not self._effects:
+            return Sieve(self._resolver.project, lambda *_: iter(()), {})
+        return self._blocks.sieve(known)
 
-    def of_module(self, module: Module) -> Reached:
+    def of_module(self, module: Module, mentions: Mentions | None) -> Reached:
         """What the module's blocks reach."""
-        blocks = self._blocks.of_module(module)
+        blocks = self._blocks.of_module(module, mentions)
         if not blocks:
             return Reached()
         graph = Graph(self._edges, module.path, blocks)

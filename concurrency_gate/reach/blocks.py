@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from concurrency_gate.facts.modules import Class, Function, Module
 from concurrency_gate.facts.scopes import Binding, Scope
 from concurrency_gate.facts.uses import frame_at
 from concurrency_gate.facts.values import External, Frame, Object
+from concurrency_gate.sieve import Sieve, Tape
 
 from .openers import Opener, Openers
 from .wrappers import Wrappers
@@ -24,7 +25,8 @@ _MARKS = ("blocks", "decorators", "handlers", "injects", "begins")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Code that runs while a transaction is open. `nodes` are what runs; `opener` says by what, `line` where."""
+    """Code that runs while a transaction is open. `nodes` are what runs; `opener` says by what, `line`
+    where."""
 
     opener: str
     line: int
@@ -42,34 +44,23 @@ class Blocks:
         self._transactional = [name.rpartition(".") for name in transactional]
         self._detached = detached
         self._read: set[int] = set()
-        self._mentions: dict[str, Mentions] = {}
         self._openers = Openers(resolver)
         self._wrappers = Wrappers(resolver, self._openers)
 
     # -- which files ------------------------------------------------------------------------------------------------
 
-    def suspects(self) -> list[str]:
-        """The files that may hold a block: by the catalogue's words, and by those of wrappers that modules offer."""
+    def sieve(self, known: Mapping[str, Tape]) -> Sieve:
+        """The files that may hold a block: by the catalogue's words, and by those of wrappers that modules
+        offer. `known` are
+        the tapes of an earlier run."""
         project = self._resolver.project
-        words = dict.fromkeys(self._words())
-        queue: list[tuple[str, Sequence[str]]] = [(word, project.files_with(word)) for word in words]
+        narrower: list[tuple[str, Sequence[str]]] = []
         for module_word, word in self._resolver.catalogue.sources_of("blocks"):
             together = set(project.files_with(module_word))
-            queue.append((word, [path for path in project.files_with(word) if path in together]))
-        found = self._mentions
-        for word, paths in queue:
-            for path in paths:
-                module = project.module(path)
-                if module is None:
-                    continue
-                if path not in found:
-                    found[path] = Mentions(module)
-                found[path].spread([word])
-                for name in self._offered(module, found[path]):
-                    if name not in words:
-                        words[name] = None
-                        queue.append((name, project.files_with(name)))
-        return [path for path in project.files if path in found]
+            narrower.append((word, [path for path in project.files_with(word) if path in together]))
+        found = Sieve(project, lambda module, mentions, _: self._offered(module, mentions), known)
+        found.spread(self._words(), narrower)
+        return found
 
     def _words(self) -> list[str]:
         words = set(self._resolver.catalogue.words(_MARKS))
@@ -77,7 +68,8 @@ class Blocks:
         return sorted(words)
 
     def _offered(self, module: Module, mentions: Mentions) -> Iterator[str]:
-        """Names by which other modules may open a transaction through this one. Only what stands on a line that a word
+        """Names by which other modules may open a transaction through this one. Only what stands on a line
+        that a word
         reaches can be one."""
         for scope in module.scopes:
             key = id(scope.node)
@@ -115,10 +107,9 @@ class Blocks:
 
     # -- which code --------------------------------------------------------------------------------------------------
 
-    def of_module(self, module: Module) -> list[Block]:
-        """The module's blocks, outer ones first."""
+    def of_module(self, module: Module, mentions: Mentions | None) -> list[Block]:
+        """The module's blocks, outer ones first; only where it mentions what may open one."""
         found: list[Block] = []
-        mentions = self._mentions.get(module.path)
         scopes = [scope for scope in module.scopes if mentions is None or mentions.touch(scope.node)]
         for scope in scopes:
             if scope.kind == "class":
@@ -176,15 +167,9 @@ class Blocks:
 
 def _kept(scope: Scope) -> Iterator[tuple[str, Binding]]:
     """What a module, class or instance keeps under a name, where it may be a connection or an opener."""
-    bound = (
-        [(name, b) for name, bs in scope.bindings.items() for b in bs]
-        if scope.kind in ("module", "class")
-        else []
-    )
+    bound = [(name, b) for name, bs in scope.bindings.items() for b in bs] if scope.kind in ("module", "class") else []
     for name, binding in (*bound, *((name, b) for _, name, b in scope.attributes)):
-        if binding.kind == "value" and isinstance(
-            binding.node, (ast.Call, ast.Name, ast.Attribute, ast.Subscript)
-        ):
+        if binding.kind == "value" and isinstance(binding.node, (ast.Call, ast.Name, ast.Attribute, ast.Subscript)):
             yield name, binding
 
 
