@@ -15,6 +15,7 @@ from .blocks import Blocks
 from .edges import Edges
 from .findings import Reach
 from .graph import Graph
+from .settings import stores_remotely
 
 if TYPE_CHECKING:
     from concurrency_gate.config import Config
@@ -36,7 +37,7 @@ class Analysis:
     thread-safe."""
 
     def __init__(self, resolver: Resolver, config: Config, effects: frozenset[str]) -> None:
-        accepted = {"cache": config.cache, "storage": config.storage}
+        accepted = {"cache": config.cache, "storage": config.storage or stores_remotely(resolver)}
         self._resolver = resolver
         self._effects = frozenset(kind for kind in effects if accepted.get(kind, True))
         self._edges = Edges(resolver, self._effects)

@@ -15,6 +15,7 @@ from concurrency_gate.facts.values import External, Frame, Object
 from concurrency_gate.sieve import Sieve, Tape
 
 from .openers import Opener, Openers
+from .requests import Requests
 from .wrappers import Wrappers
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ class Block:
     scope: Scope
     frame: Frame | None
     instead: str
+    place: ast.expr | None = None
+    """The one call that runs in the transaction, where the arguments around it do not."""
 
 
 class Blocks:
@@ -46,6 +49,7 @@ class Blocks:
         self._read: set[int] = set()
         self._openers = Openers(resolver)
         self._wrappers = Wrappers(resolver, self._openers)
+        self._requests = Requests(resolver, self._wrappers)
 
     # -- which files ------------------------------------------------------------------------------------------------
 
@@ -58,6 +62,7 @@ class Blocks:
         for module_word, word in self._resolver.catalogue.sources_of("blocks"):
             together = set(project.files_with(module_word))
             narrower.append((word, [path for path in project.files_with(word) if path in together]))
+        narrower += self._requests.words()
         found = Sieve(project, lambda module, mentions, _: self._offered(module, mentions), known)
         found.spread(self._words(), narrower)
         return found
@@ -65,6 +70,7 @@ class Blocks:
     def _words(self) -> list[str]:
         words = set(self._resolver.catalogue.words(_MARKS))
         words |= {owner.rpartition(".")[2] for owner, _, _ in self._transactional}
+        words |= self._openers.transacting
         return sorted(words)
 
     def _offered(self, module: Module, mentions: Mentions) -> Iterator[str]:
@@ -110,7 +116,12 @@ class Blocks:
     def of_module(self, module: Module, mentions: Mentions | None) -> list[Block]:
         """The module's blocks, outer ones first; only where it mentions what may open one."""
         found: list[Block] = []
-        scopes = [scope for scope in module.scopes if mentions is None or mentions.touch(scope.node)]
+        elsewhere = {function.scope for function in self._requests.of_module(module)}
+        scopes = [
+            scope
+            for scope in module.scopes
+            if mentions is None or scope in elsewhere or mentions.touch(scope.node)
+        ]
         for scope in scopes:
             if scope.kind == "class":
                 found += self._of_class(module.cls(scope))
@@ -123,13 +134,15 @@ class Blocks:
         frame = frame_at(self._resolver, scope)
         if scope.kind == "function":
             function = module.function(scope)
-            opener = self._wrappers.around(function)
+            opener = self._wrappers.around(function) or self._requests.of_module(module).get(function)
             if opener is not None:
                 yield self._whole(function, opener)
                 return
         body = scope.node.body  # type: ignore[attr-defined]
         for opener, line, nodes in self._openers.blocks(body, scope, frame):
             yield Block(opener.name, line, nodes, scope, frame, opener.instead)
+        for opener, call, where in self._openers.transacted(body, scope, frame):
+            yield Block(opener.name, call.lineno, [call], where, frame, opener.instead, call.func)
 
     def _whole(self, function: Function, opener: Opener) -> Block:
         frame = self._resolver.default_frame(function)
@@ -167,9 +180,15 @@ class Blocks:
 
 def _kept(scope: Scope) -> Iterator[tuple[str, Binding]]:
     """What a module, class or instance keeps under a name, where it may be a connection or an opener."""
-    bound = [(name, b) for name, bs in scope.bindings.items() for b in bs] if scope.kind in ("module", "class") else []
+    bound = (
+        [(name, b) for name, bs in scope.bindings.items() for b in bs]
+        if scope.kind in ("module", "class")
+        else []
+    )
     for name, binding in (*bound, *((name, b) for _, name, b in scope.attributes)):
-        if binding.kind == "value" and isinstance(binding.node, (ast.Call, ast.Name, ast.Attribute, ast.Subscript)):
+        if binding.kind == "value" and isinstance(
+            binding.node, (ast.Call, ast.Name, ast.Attribute, ast.Subscript)
+        ):
             yield name, binding
 
 

@@ -36,10 +36,14 @@ class Graph:
         self._edges = edges
         self._path = path
         self._outgoing: list[tuple[Block, list[Edge]]] = [
-            (block, list(edges.of_nodes(block.nodes, block.scope, block.frame))) for block in blocks
+            (block, [e for e in self._edges_in(block) if block.place in (None, e.node)])
+            for block in blocks
         ]
         self._frames = self._explore()
         self._next = {kind: self._search(kind) for kind in self._kinds()}
+
+    def _edges_in(self, block: Block) -> Iterator[Edge]:
+        return self._edges.of_nodes(block.nodes, block.scope, block.frame)
 
     def _explore(self) -> dict[Frame, tuple[Edge, ...]]:
         found: dict[Frame, tuple[Edge, ...]] = {}

@@ -1,5 +1,4 @@
-"""What opens a transaction: names of the catalogue, and wrappers of the project that are recognised by
-reading them."""
+"""What opens a transaction: names of the catalogue, and wrappers of the project, recognised by reading."""
 
 from __future__ import annotations
 
@@ -7,7 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from concurrency_gate.facts import calls
@@ -56,7 +55,7 @@ class Openers:
         self._active: set[Hashable] = set()
         self._beginning = resolver.catalogue.words({"begins"})
 
-    # -- entering -------------------------------------------------------------------------------------------
+    # -- entering ---------------------------------------------------------------------------
 
     def entered(self, node: ast.expr, scope: Scope, frame: Frame | None) -> Opener | None:
         """The transaction that `with node:` opens; None if it opens none that is known."""
@@ -136,17 +135,16 @@ class Openers:
                 for callee in r.values(visit.node.func, visit.scope, frame):
                     if isinstance(callee, FunctionValue):
                         inner = calls.frame_of(r, callee, r.arguments(visit.node, visit.scope, frame))
-                        again = partial(self._leaving_open, inner, depth - 1)
-                        found = self.once(("open", inner), again)
+                        leaving = partial(self._leaving_open, inner, depth - 1)
+                        found = self.once(("open", inner), leaving)
                         if found is not None:
                             return found
         return None
 
-    # -- begin and end by calls -----------------------------------------------------------------------------
+    # -- begin and end by calls ---------------------------------------------------------------------------
 
     def begun(self, node: ast.AST, scope: Scope, frame: Frame | None) -> Opener | None:
-        """The transaction that this call leaves open: `conn.begin()`, `execute("BEGIN")`,
-        `stack.enter_context(atomic())`."""
+        """What this node leaves open: `conn.begin()`, `execute("BEGIN")`, `stack.enter_context(atomic())`."""
         r = self._resolver
         if isinstance(node, ast.Await):
             return self._awaited(node, scope, frame)
@@ -201,18 +199,17 @@ class Openers:
             elif isinstance(callee, FunctionValue) and depth:
                 inner = calls.frame_of(r, callee, r.arguments(node, scope, frame))
                 key = ("end", inner, opener.library)
-                ending = partial(self._ending, inner, opener, depth - 1)
-                if self.once(key, partial(_if_so, opener, ending)):
+                if self.once(key, partial(self._ending, inner, opener, depth - 1)):
                     return True
         return False
 
-    def _ending(self, frame: Frame, opener: Opener, depth: int) -> bool:
-        """Whether a function may end the transaction: what it does on one way, it is trusted to do on all."""
+    def _ending(self, frame: Frame, opener: Opener, depth: int) -> Opener | None:
+        """The opener, if a function may end it: what it does on one way, it is trusted to do on all."""
         body, scope = frame.function.body, frame.function.scope
-        return any(
-            isinstance(visit.node, ast.Call) and self._ends(visit.node, opener, visit.scope, frame, depth)
-            for visit in running(self._resolver, body, scope, frame)
-        )
+        for visit in running(self._resolver, body, scope, frame):
+            if isinstance(visit.node, ast.Call) and self._ends(visit.node, opener, visit.scope, frame, depth):
+                return opener
+        return None
 
     def left(self, node: ast.expr, opener: Opener, scope: Scope, frame: Frame | None) -> bool:
         """Whether leaving `with node:` closes what the transaction belongs to."""
@@ -225,7 +222,7 @@ class Openers:
             for entry in marks("ends", f"{value.type}.close")
         )
 
-    # -- blocks in a body -----------------------------------------------------------------------------------
+    # -- blocks in a body ---------------------------------------------------------------------------
 
     def blocks(self, body: list[ast.stmt], scope: Scope, frame: Frame | None) -> Iterator[Stretch]:
         """Each transaction that the body opens, with the line where, and what runs while it is open."""
@@ -238,6 +235,34 @@ class Openers:
                         yield opener, item.context_expr.lineno, [*node.items[index + 1 :], *node.body]
                         break
         yield from stretches(self._resolver, self, body, scope, frame)
+
+    @cached_property
+    def transacting(self) -> frozenset[str]:
+        """Words of what runs in a transaction of its own; where only signals would run, if they are known."""
+        catalogue, project = self._resolver.catalogue, self._resolver.project
+        found = set()
+        for name in catalogue.data["marks"]["transacts"]:
+            signals = [signal.rpartition(".")[2] for signal in catalogue.fires(name)]
+            if catalogue.calls(name) or not signals or any(map(project.files_with, signals)):
+                found.add(name.rpartition(".")[2])
+        return frozenset(found)
+
+    def transacted(
+        self, body: list[ast.stmt], scope: Scope, frame: Frame | None
+    ) -> Iterator[tuple[Opener, ast.Call, Scope]]:
+        """Each call that opens a transaction and ends it before it returns, and runs something meanwhile."""
+        r = self._resolver
+        for visit in running(r, body, scope, frame):
+            node = visit.node
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                continue
+            if node.func.attr in self.transacting:
+                for callee in r.values(node.func, visit.scope, frame):
+                    entries = (
+                        r.catalogue.marks("transacts", callee.name) if isinstance(callee, External) else ()
+                    )
+                    for entry in entries[:1]:
+                        yield opener_of(entry, entry.name), node, visit.scope
 
     def once(self, key: Hashable, compute: Callable[[], Opener | None]) -> Opener | None:
         dependencies = self._resolver.project.dependencies
@@ -274,8 +299,7 @@ def _sql(node: ast.Call) -> str:
 
 
 def _by_shape(node: ast.Call) -> Opener | None:
-    """`with conn.transaction():` on a receiver of which nothing is known but its name: the form says
-    enough."""
+    """`with conn.transaction():` on a receiver known by its name alone: the form says enough."""
     func = node.func
     if not isinstance(func, ast.Attribute) or func.attr not in _OPENING:
         return None
@@ -284,7 +308,3 @@ def _by_shape(node: ast.Call) -> Opener | None:
     if word.lower().strip("_").rpartition("_")[2] not in _CONNECTIONS:
         return None
     return Opener(ast.unparse(func))
-
-
-def _if_so(opener: Opener, asked: Callable[[], bool]) -> Opener | None:
-    return opener if asked() else None

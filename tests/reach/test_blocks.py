@@ -1,4 +1,4 @@
-"""What counts as a transaction block, library by library: inside a call is found, beside it the same is clean."""
+"""What counts as a transaction block, library by library: inside calls are found, beside it clean."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.facts.marked import verify
+from tests.facts.marked import check, files, verify
 
 DJANGO = {
     "atomic as a block": """
@@ -567,15 +567,6 @@ DRIVERS = {
             async with DB.transaction():
                 await client.post("https://bank.example")  #> CG201 client.post
             await client.get("https://bank.example")
-    """,
-    "piccolo, by a table": """
-        import httpx
-        from piccolo.table import Table
-        class Band(Table):
-            pass
-        async def pay(client: httpx.AsyncClient):
-            async with Band._meta.db.transaction():
-                await client.post("https://bank.example")  #> CG201 client.post
     """,
     "databases": """
         import databases
@@ -1260,6 +1251,106 @@ FALSE_FRIENDS = {
     """,
 }
 
+VIEWS = """
+        == shop/__init__.py
+        == shop/views.py
+        import requests
+        from django.db import transaction
+        from django.utils.decorators import method_decorator
+        from django.views import View
+        from django.views.decorators.csrf import csrf_exempt
+        def pay(request):
+            requests.post("https://bank.example")  {mark}
+        def wrapped(request):
+            requests.post("https://bank.example")  {mark}
+        def helper(request):
+            requests.post("https://bank.example")
+        @transaction.non_atomic_requests
+        def look(request):
+            requests.post("https://bank.example")
+        async def later(request):
+            requests.post("https://bank.example")
+        class Pay(View):
+            def post(self, request):
+                requests.post("https://bank.example")  {mark}
+        @method_decorator(transaction.non_atomic_requests, name="dispatch")
+        class Look(View):
+            def get(self, request):
+                requests.post("https://bank.example")
+        == shop/urls.py
+        from django.urls import path
+        from django.views.decorators.csrf import csrf_exempt
+        from shop import views
+        urlpatterns = [
+            path("pay", views.pay),
+            path("wrapped", view=csrf_exempt(views.wrapped)),
+            path("look", views.look),
+            path("later", views.later),
+            path("Pay", views.Pay.as_view()),
+            path("Look", views.Look.as_view()),
+        ]
+        == shop/settings.py
+"""
+SETTINGS = {
+    'DATABASES = {"default": {"ENGINE": "postgresql", "ATOMIC_REQUESTS": True}}': True,
+    'DATABASES = {"default": dict(ENGINE="postgresql", ATOMIC_REQUESTS=True)}': True,
+    'DATABASES = {"default": {}}; DATABASES["default"]["ATOMIC_REQUESTS"] = True': True,
+    'DATABASES = {"default": {}}; DATABASES["default"].update(ATOMIC_REQUESTS=True)': True,
+    'DATABASES = {"default": {"ATOMIC_REQUESTS": False}}': False,
+    "DATABASES = {}; ATOMIC_REQUESTS = True": False,
+}
+
+REQUESTS = {
+    setting: VIEWS.replace("{mark}", "#> CG201 requests.post" if on else "") + f"        {setting}\n"
+    for setting, on in SETTINGS.items()
+} | {
+    "pyramid_tm": """
+        import requests
+        from pyramid.config import Configurator
+        from pyramid.view import view_config
+        @view_config(route_name="pay")
+        def pay(request):
+            requests.post("https://bank.example")  #> CG201 requests.post
+        def routed(request):
+            requests.post("https://bank.example")  #> CG201 requests.post
+        def main(settings):
+            config = Configurator(settings=settings)
+            config.include("pyramid_tm")
+            config.add_view(routed, route_name="routed")
+    """,
+    "pyramid without it": """
+        import requests
+        from pyramid.config import Configurator
+        from pyramid.view import view_config
+        @view_config(route_name="pay")
+        def pay(request):
+            requests.post("https://bank.example")
+        def main(settings):
+            config = Configurator(settings=settings)
+            config.include("pyramid_mako")
+    """,
+    "a storage on the network": """
+        == settings.py
+        STORAGES = {"default": {"BACKEND": "storages.backends.s3.S3Storage"}}
+        == files.py
+        from django.core.files.storage import default_storage
+        from django.db import transaction
+        @transaction.atomic
+        def keep(file):
+            default_storage.save("file", file)  #> CG201 default_storage.save
+    """,
+    "a storage on the disk": """
+        == settings.py
+        STORAGES = {"default": {"BACKEND": "django.core.files.storage.FileSystemStorage"}}
+        == files.py
+        from django.core.files.storage import default_storage
+        from django.db import transaction
+        @transaction.atomic
+        def keep(file):
+            default_storage.save("file", file)
+    """,
+}
+
 CASES = {
     f"{group}: {name}": code
     for group, cases in {
@@ -1268,6 +1359,7 @@ CASES = {
         "driver": DRIVERS,
         "wrapper": WRAPPERS,
         "stretch": STRETCHES,
+        "request": REQUESTS,
         "false friend": FALSE_FRIENDS,
     }.items()
     for name, code in cases.items()
@@ -1277,3 +1369,57 @@ CASES = {
 @pytest.mark.parametrize("code", CASES.values(), ids=CASES.keys())
 def test_blocks(code: str, tmp_path: Path) -> None:
     verify(tmp_path, code)
+
+
+def test_handlers_of_the_configuration(tmp_path: Path) -> None:
+    (tmp_path / "concurrency-gate.toml").write_text(
+        'transactional = ["acme.jobs.Handler.run"]\ndetached = ["acme.jobs.Detached"]\n'
+    )
+    verify(
+        tmp_path,
+        """
+        == acme/__init__.py
+        == acme/jobs.py
+        class Handler:
+            def run(self):
+                raise NotImplementedError
+        class Detached:
+            pass
+        == acme/mail.py
+        import requests
+        from acme.jobs import Detached, Handler
+        class Told(Handler):
+            def run(self):
+                requests.post("https://mail.example")  #> CG201 requests.post
+            def other(self):
+                requests.post("https://mail.example")
+        class Below(Told):
+            def run(self):
+                requests.post("https://mail.example")  #> CG201 requests.post
+        class Own(Handler, Detached):
+            def run(self):
+                requests.post("https://mail.example")
+        """,
+    )
+
+
+def test_the_message_names_opener_line_and_way(tmp_path: Path) -> None:
+    texts = files(
+        """
+        import requests
+        from django.db import transaction
+        class Gateway:
+            def capture(self):
+                requests.post("https://bank.example")
+        def charge(gateway: Gateway):
+            gateway.capture()
+        def pay():
+            with transaction.atomic():
+                charge(Gateway())
+        """
+    )
+    (finding,) = check(tmp_path, texts).findings
+    assert finding.message == (
+        "requests.post reaches the network inside transaction.atomic (line 9), "
+        "through charge() -> Gateway.capture()"
+    )

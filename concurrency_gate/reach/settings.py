@@ -1,0 +1,98 @@
+"""What a framework's settings say: assignments in the project's modules, in a literal or key by key."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from concurrency_gate.facts.resolver import Resolver
+
+Path = tuple[str, ...]
+
+
+def said(r: Resolver, path: str) -> Iterator[ast.expr]:
+    """The expressions that a setting is given anywhere in the project; `*` in its path is any key."""
+    wanted = tuple(path.split("."))
+    holding = [set(r.project.files_with(word)) for word in wanted if word != "*"]
+    paths = [path for path in r.project.files_with(wanted[0]) if all(path in paths for paths in holding)]
+    for module in r.project.modules(paths):
+        for statement in _statements(module.tree.body):
+            for given, value in _assigned(statement):
+                yield from _within(given, value, wanted)
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a module, also in branches and in classes; functions set nothing."""
+    for statement in body:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        yield statement
+        for name in ("body", "orelse", "finalbody"):
+            yield from _statements(getattr(statement, name, []))
+        for handler in getattr(statement, "handlers", ()):
+            yield from _statements(handler.body)
+
+
+def _assigned(statement: ast.stmt) -> Iterator[tuple[Path, ast.expr]]:
+    """(name and keys, value) of each assignment, `X["a"].update(b=...)` included."""
+    if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        for target in targets:
+            given = _path(target)
+            if given:
+                yield given, statement.value
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        call = statement.value
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("update", "setdefault"):
+            given = _path(call.func.value)
+            if given and call.func.attr == "update":
+                yield from ((given, argument) for argument in call.args)
+                yield from (((*given, k.arg), k.value) for k in call.keywords if k.arg is not None)
+            elif given and len(call.args) == 2 and isinstance(call.args[0], ast.Constant):
+                yield (*given, str(call.args[0].value)), call.args[1]
+
+
+def _path(node: ast.expr) -> Path:
+    if isinstance(node, ast.Name):
+        return (node.id,)
+    if isinstance(node, ast.Subscript):
+        owner = _path(node.value)
+        key = node.slice.value if isinstance(node.slice, ast.Constant) else "*"
+        return (*owner, str(key)) if owner else ()
+    return ()
+
+
+def _within(given: Path, value: ast.expr, wanted: Path) -> Iterator[ast.expr]:
+    """What the value says of the wanted path, seen from where it is assigned."""
+    if len(given) > len(wanted) or not all(w in ("*", g) for g, w in zip(given, wanted, strict=False)):
+        return
+    if len(given) == len(wanted):
+        yield value
+    elif isinstance(value, ast.Dict):
+        for key, inner in zip(value.keys, value.values, strict=True):
+            if key is None:
+                yield from _within(given, inner, wanted)
+            else:
+                name = str(key.value) if isinstance(key, ast.Constant) else "*"
+                yield from _within((*given, name), inner, wanted)
+    elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "dict":
+        for keyword in value.keywords:
+            if keyword.arg is not None:
+                yield from _within((*given, keyword.arg), keyword.value, wanted)
+    elif isinstance(value, ast.BinOp) and isinstance(value.op, ast.BitOr):
+        yield from _within(given, value.left, wanted)
+        yield from _within(given, value.right, wanted)
+
+
+def stores_remotely(r: Resolver) -> bool:
+    """Whether the settings name a storage backend that is known to be on the network."""
+    return any(
+        isinstance(value, ast.Constant)
+        and isinstance(value.value, str)
+        and bool(r.catalogue.marks("remote", value.value))
+        for setting in r.catalogue.settings
+        if setting.role == "storage"
+        for value in said(r, setting.path)
+    )
