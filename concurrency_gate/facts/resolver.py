@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 DEPTH = 60
 """How many evaluations may nest before the answer is "unknown"; deeper chains were never seen to resolve."""
 
+_UNCUT = DEPTH + 1
+
 NESTING = 5
 """How many calls deep arguments are followed into frames: four stacked decorators are real."""
 
@@ -53,15 +55,15 @@ class Resolver:
         self.catalogue = catalogue
         self._memo: dict[Hashable, tuple[Values, int]] = {}
         self._active: dict[Hashable, int] = {}
-        self._cut = DEPTH + 1
+        self._provisional: dict[Hashable, tuple[Values, int, int]] = {}
+        self._cut = _UNCUT
         self._frames: dict[Hashable, Frame] = {}
         self._defaults: dict[Function, Frame] = {}
         self._kept: list[ast.expr] = []
         self.classes = members.Classes(self)
         self.callers = callers.Callers(self)
 
-    # -- frames
-    # -------------------------------------------------------------------------------------------------
+    # -- frames ------------------------------------------------------------------------------------------
 
     def frame(
         self,
@@ -98,8 +100,7 @@ class Resolver:
             found = self._defaults[function] = self._frames.setdefault(key, found)
         return found
 
-    # -- evaluation
-    # ---------------------------------------------------------------------------------------------
+    # -- evaluation --------------------------------------------------------------------------------------
 
     def values(self, node: ast.expr, scope: Scope, frame: Frame | None) -> Values:
         """What the expression may stand for, in this scope, when the function around it runs as `frame`."""
@@ -112,28 +113,41 @@ class Resolver:
         return self.memoised((id(node), frame), lambda: evaluate(self, node, scope, frame))
 
     def memoised(self, key: Hashable, compute: Callable[[], Values]) -> Values:
-        """Compute once. A cycle is cut with "unknown" where it closes."""
+        """Compute once. A cycle is cut with "unknown" where it closes, as is what nests too deeply.
+
+        What was computed while something was cut is kept only until the head of that cycle is done: without that, each
+        level would be computed once for every way that leads to it."""
         dependencies = self.project.dependencies
         known = self._memo.get(key)
         if known is not None:
             dependencies.mask |= known[1]
             return known[0]
+        provisional = self._provisional.get(key)
+        if provisional is not None:
+            dependencies.mask |= provisional[1]
+            self._cut = min(self._cut, provisional[2])
+            return provisional[0]
         level = self._active.get(key)
         if level is not None or len(self._active) >= DEPTH:
             self._cut = min(self._cut, level or 0)
             return ()
         level = self._active[key] = len(self._active)
         outer, dependencies.mask = dependencies.mask, 0
+        outer_cut, self._cut = self._cut, _UNCUT
+        since = len(self._provisional)
         try:
             result = compute()
         finally:
             del self._active[key]
-        if self._cut >= level:
+            cut, self._cut = self._cut, outer_cut
+        if cut >= level:
             self._memo[key] = (result, dependencies.mask)
-            if self._cut == level:
-                self._cut = DEPTH + 1
-        if not self._active:
-            self._cut = DEPTH + 1
+        else:
+            self._provisional[key] = (result, dependencies.mask, cut)
+            self._cut = min(outer_cut, cut)
+        if cut == level or not level:  # the head of a cycle: what was computed inside it saw only a part
+            while len(self._provisional) > since:
+                self._provisional.popitem()
         dependencies.mask |= outer
         return result
 
