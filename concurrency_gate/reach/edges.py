@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from concurrency_gate.facts import calls, descriptors, members
 from concurrency_gate.facts.conditions import holds
+from concurrency_gate.facts.modules import Class
 from concurrency_gate.facts.scopes import Position, Scope, end, position
 from concurrency_gate.facts.values import (
     Arguments,
@@ -174,22 +175,36 @@ class Edges:
         if catalogue.marks("defers", name):
             return
         called = list(self._called_in_turn(callee, given, node))
-        overridden = any(isinstance(target, Frame) for target in called)
-        yield from called
-        if not overridden:  # a library's method that ends in one of ours does what ours does
-            yield from self._effects(name, node)
+        if any(isinstance(target, Frame) for target in called):
+            yield from called  # a library's method that ends in one of ours does what ours does
+        else:
+            yield from list(self._effects(name, node)) or called
         for key in ("runs", "transacts"):
             for entry in catalogue.marks(key, name):
                 yield from self._run_argument(entry.argument, given, node)
         for signal in catalogue.fires(name):
-            yield from self.signals.receivers(signal, self._sender(callee))
+            yield from self.signals.receivers(signal, self._comes_from(callee))
         if catalogue.marks("sends", name):
             for owner in owners:
                 yield from self.signals.sent(owner, given)
 
-    def _sender(self, callee: External) -> Values:
-        receiver = descriptors.item(self._resolver, callee.receiver) or callee.receiver
-        return (ClassValue(receiver.cls),) if isinstance(receiver, (Instance, ClassValue)) else ()
+    def _comes_from(self, callee: External) -> Callable[[Value], bool]:
+        """Whether the call may send a library's signal for a class: that of its receiver, or one below that,
+        unless it has the method itself and does not come here."""
+        r = self._resolver
+        receiver = descriptors.item(r, callee.receiver) or callee.receiver
+        if not isinstance(receiver, (Instance, ClassValue)):
+            return lambda _: False
+        cls = receiver.cls
+        exact = isinstance(receiver, Instance) and receiver.exact
+        method = callee.name.rpartition(".")[2]
+
+        def comes(sender: Value) -> bool:
+            if not isinstance(sender, ClassValue) or sender.cls is cls:
+                return isinstance(sender, ClassValue)
+            return not exact and r.classes.derives(sender.cls, cls) and _passes_on(r, sender.cls, cls, method)
+
+        return comes
 
     def _called_in_turn(self, callee: External, given: Arguments, node: ast.Call) -> Iterator[Target]:
         """The methods that a library's method calls, where the project has its own."""
@@ -257,3 +272,24 @@ class Edges:
 
 def _once(targets: Iterable[Target]) -> tuple[Target, ...]:
     return tuple(dict.fromkeys(targets))
+
+
+def _passes_on(r: Resolver, cls: Class, above: Class, method: str) -> bool:
+    """Whether the class's method, where it has its own, calls the one that it overrides."""
+    for base in r.classes.order(cls):
+        if base is above:
+            return True
+        if isinstance(base, Class):
+            for own in base.methods.get(method, ()):
+                if not any(
+                    isinstance(node, ast.Call) and _is_super(node, method) for node in ast.walk(own.node)
+                ):
+                    return False
+    return True
+
+
+def _is_super(node: ast.Call, method: str) -> bool:
+    func = node.func
+    if not (isinstance(func, ast.Attribute) and func.attr == method and isinstance(func.value, ast.Call)):
+        return False
+    return isinstance(func.value.func, ast.Name) and func.value.func.id == "super" and not func.value.args

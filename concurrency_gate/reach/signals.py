@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from concurrency_gate.facts import calls
@@ -36,27 +36,27 @@ class Signals:
         self._resolver = resolver
         self._found: tuple[list[Registration], int] | None = None
 
-    def receivers(self, signal: str, sender: Values) -> Iterator[Frame]:
-        """The receivers of a signal, by its name, as it is sent for one of these classes (any, if none is
-        known)."""
+    def receivers(self, signal: str, comes_from: Callable[[Value], bool]) -> Iterator[Frame]:
+        """The receivers of a signal, by its name, that listen to all senders or to one that it comes from."""
         if not signal:
             return
         name = self._resolver.catalogue.canonical(signal)
         for registered, senders, receiver in self._registrations():
-            if registered == name and (not senders or any(self._matches(senders, each) for each in sender)):
+            if registered == name and (not senders or any(map(comes_from, senders))):
                 yield calls.frame_of(self._resolver, receiver, calls.NOTHING)
 
     def sent(self, signal: Value, given: Arguments) -> Iterator[Frame]:
         """The receivers of a signal that a call sends."""
         sender = (*given.keyword("sender"), *(given.positional[0] if given.positional else ()))
-        yield from self.receivers(_name(signal), sender)
+        yield from self.receivers(_name(signal), lambda wanted: self._may_be(wanted, sender))
 
-    def _matches(self, senders: Values, sender: Value) -> bool:
-        if sender in senders:
-            return True
-        return isinstance(sender, ClassValue) and any(
-            isinstance(wanted, ClassValue) and self._resolver.classes.derives(wanted.cls, sender.cls)
-            for wanted in senders
+    def _may_be(self, wanted: Value, sender: Values) -> bool:
+        """Whether a sender is this one, or may be: a class may stand for one below it."""
+        return wanted in sender or any(
+            isinstance(wanted, ClassValue)
+            and isinstance(each, ClassValue)
+            and self._resolver.classes.derives(wanted.cls, each.cls)
+            for each in sender
         )
 
     def _registrations(self) -> list[Registration]:

@@ -38,6 +38,9 @@ _TELLING = (
 )
 
 
+_LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+
+
 def running(r: Resolver, roots: Sequence[ast.AST], scope: Scope, frame: Frame | None) -> Iterator[Visit]:
     """The nodes that can lead anywhere, in the order of the text. Left out are nested functions, annotations,
     and the branches that cannot be taken: those under a parameter that this frame knows to be None, and those
@@ -67,32 +70,60 @@ def _layout(r: Resolver, roots: Sequence[ast.AST], scope: Scope) -> list[tuple[V
 def _lay_out(r: Resolver, roots: Sequence[ast.AST], scope: Scope) -> list[tuple[Visit, Guards]]:
     properties = r.project.property_names
     found: list[tuple[Visit, Guards]] = []
-    stack: list[tuple[Visit, Guards]] = [(Visit(root, None, scope), ()) for root in reversed(roots)]
+    stack = _suite(roots, None, scope, ())[::-1]
     while stack:
         visit, guards = item = stack.pop()
         node = visit.node
         if isinstance(node, _TELLING) or (isinstance(node, ast.Attribute) and node.attr in properties):
             found.append(item)
-        inner = visit.scope.children.get(id(node))
-        where = inner if inner is not None else visit.scope
+        where = visit.scope
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            where = visit.scope.children.get(id(node), where)
         if isinstance(node, ast.If):
             for branch, suite in ((False, node.orelse), (True, node.body)):
-                within = (*guards, (node, branch))
-                stack += [(Visit(part, node, where), within) for part in reversed(suite)]
+                stack += _suite(suite, node, where, (*guards, (node, branch)))[::-1]
             stack.append((Visit(node.test, node, where), guards))
             continue
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            parts: list[ast.AST] = [*node.decorator_list, *node.args.defaults]
-            where = visit.scope
-        elif isinstance(node, ast.Lambda):
-            parts = []
-        elif isinstance(node, ast.ClassDef):
-            parts = list(node.body)
-        elif isinstance(node, ast.AnnAssign):
-            parts = [node.value] if node.value is not None else []
-        else:
-            parts = [part for part in ast.iter_child_nodes(node) if not isinstance(part, ast.Constant)]
-        stack += [(Visit(part, node, where), guards) for part in reversed(parts)]
+        parts: list[tuple[Visit, Guards]] = []
+        for part in _parts(node):
+            if isinstance(part, list):
+                parts += _suite(part, node, where, guards)
+            else:
+                parts.append((Visit(part, node, where), guards))
+        stack += reversed(parts)
+    return found
+
+
+def _parts(node: ast.AST) -> Iterator[ast.AST | list[ast.AST]]:
+    """What of a node runs when it runs, in the order of the text; suites as they are."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        yield from (*node.decorator_list, *node.args.defaults)
+    elif isinstance(node, ast.ClassDef):
+        yield node.body  # type: ignore[misc]
+    elif isinstance(node, ast.AnnAssign):
+        if node.value is not None:
+            yield node.value
+    elif not isinstance(node, ast.Lambda):
+        for _, value in ast.iter_fields(node):
+            if isinstance(value, list):
+                yield [
+                    part for part in value if isinstance(part, ast.AST) and not isinstance(part, ast.Constant)
+                ]
+            elif isinstance(value, ast.AST) and not isinstance(value, ast.Constant):
+                yield value
+
+
+def _suite(
+    nodes: Sequence[ast.AST], parent: ast.AST | None, scope: Scope, guards: Guards
+) -> list[tuple[Visit, Guards]]:
+    """Nodes that run one after the other: what follows `if test: return` stands in its other branch."""
+    found: list[tuple[Visit, Guards]] = []
+    for node in nodes:
+        found.append((Visit(node, parent, scope), guards))
+        if isinstance(node, ast.If):
+            for branch, suite in ((False, node.body), (True, node.orelse)):
+                if suite and isinstance(suite[-1], _LEAVING):
+                    guards = (*guards, (node, branch))
     return found
 
 

@@ -38,6 +38,79 @@ CASES = {
                 shared.delay()
                 soon.delay()  #> CG202 soon.delay
     """,
+    "signals of a class below, which does not come by here": """
+        import requests
+        from django.db import models, transaction
+        from django.db.models.signals import post_delete
+        from django.dispatch import receiver
+        class Sorted(models.Model):
+            @transaction.atomic
+            def delete(self):
+                super().delete()
+        class Media(Sorted):
+            def delete(self):
+                super(Sorted, self).delete()
+        class Page(Sorted):
+            pass
+        @receiver(post_delete, sender=Media)
+        def purge(sender, instance, **kwargs):
+            requests.delete("https://files.example", timeout=1)
+        def clear(media: Media, page: Page, other: Sorted):
+            with transaction.atomic():
+                media.delete()  #> CG201 media.delete
+                page.delete()
+                Sorted().delete()
+    """,
+    "signals of a class below, which comes by here": """
+        import requests
+        from django.db import models, transaction
+        from django.db.models.signals import post_delete
+        from django.dispatch import receiver
+        class Sorted(models.Model):
+            @transaction.atomic
+            def delete(self):
+                super().delete()  #> CG201 super().delete
+        class Media(Sorted):
+            def delete(self):
+                self.closed = True
+                super().delete()
+        @receiver(post_delete, sender=Media)
+        def purge(sender, instance, **kwargs):
+            requests.delete("https://files.example", timeout=1)
+    """,
+    "what follows a return on a parameter that this call fills": """
+        import requests
+        from django.db import transaction
+        def tell(client, url):
+            if client is None:
+                return
+            requests.get(url, timeout=1)
+        def purge(dry):
+            for _ in range(3):
+                if dry:
+                    continue
+                requests.get("https://x.example", timeout=1)
+        def call_event(function):
+            if not transaction.get_connection().in_atomic_block:
+                function()
+                return
+            transaction.on_commit(function)
+        def call_later(function):
+            if transaction.get_connection().in_atomic_block:
+                transaction.on_commit(function)
+                return
+            function()
+        def ping():
+            requests.get("https://x.example", timeout=1)
+        def pay(client):
+            with transaction.atomic():
+                tell(None, "https://x.example")
+                tell(client, "https://x.example")  #> CG201 tell
+                purge(True)
+                purge(False)  #> CG201 purge
+                call_event(ping)
+                call_later(ping)
+    """,
 }
 
 
