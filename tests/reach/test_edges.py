@@ -49,7 +49,7 @@ CASES = {
                 super().delete()
         class Media(Sorted):
             def delete(self):
-                super(Sorted, self).delete()
+                super(Sorted, self).delete()  #> CG201 super(Sorted, self).delete
         class Page(Sorted):
             pass
         @receiver(post_delete, sender=Media)
