@@ -11,12 +11,15 @@ if TYPE_CHECKING:
 
     from concurrency_gate.reach.findings import Reach
 
+_SQLITE = "import sqlite3\nimport requests\ndef pay():\n    connection = sqlite3.connect('shop.db')\n"
 _DJANGO = "from django.db import transaction\n"
 
 
 class TransactionRule(ModuleRule):
     """What the rules have in common: a place in a block, the effect that it reaches, and the way there."""
 
+    implicit: ClassVar[bool] = False
+    """Whether the rule is about transactions that begin by themselves."""
     what: ClassVar[str]
     """Completes "... {what} inside ...", said of the effect."""
 
@@ -34,6 +37,8 @@ class TransactionRule(ModuleRule):
 
     def _judge(self, node: cst.CSTNode) -> None:
         for reach in self.file.reaches_at(node, self.effects):
+            if reach.implicit != self.implicit:
+                continue
             advice = f"{self.instead}; {reach.instead}" if reach.instead else self.instead
             self.report(node, self._message(reach), advice, reach.chain if len(reach.chain) > 1 else ())
 
@@ -126,4 +131,30 @@ class WaitInTransaction(TransactionRule):
     )
 
 
-RULES = (NetworkInTransaction, EnqueueInTransaction, WaitInTransaction)
+class NetworkInOpenSession(TransactionRule):
+    code = "CG204"
+    name = "network-in-open-session"
+    effects = frozenset({"network", "cache", "storage"})
+    implicit = True
+    summary = "A call reaches the network while a session's own transaction is open."
+    what = "reaches the network"
+    why = (
+        "A session or connection begins a transaction at its first statement, and holds it until commit, rollback or "
+        "close, whether or not a block says so."
+    )
+    instead = "commit, roll back or close first, then call"
+    red = (
+        _SQLITE + "    connection.execute('UPDATE orders SET paid = 1')\n"
+        "    requests.post('https://bank.example', timeout=5)\n    connection.commit()\n",
+    )
+    green = (
+        _SQLITE + "    connection.execute('UPDATE orders SET paid = 1')\n    connection.commit()\n"
+        "    requests.post('https://bank.example', timeout=5)\n",
+    )
+    plant = (
+        "import sqlite3\nimport requests\n\n\ndef planted():\n    connection = sqlite3.connect('planted.db')\n"
+        "    connection.execute('DELETE FROM planted')\n    requests.post('https://planted.example', timeout=5)\n"
+    )
+
+
+RULES = (NetworkInTransaction, EnqueueInTransaction, WaitInTransaction, NetworkInOpenSession)

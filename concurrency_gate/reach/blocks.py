@@ -14,6 +14,7 @@ from concurrency_gate.facts.uses import frame_at
 from concurrency_gate.facts.values import External, Frame, Object
 from concurrency_gate.sieve import Sieve, Tape
 
+from .implicit import Sessions
 from .openers import Opener, Openers
 from .requests import Requests
 from .wrappers import Wrappers
@@ -35,6 +36,7 @@ class Block:
     scope: Scope
     frame: Frame | None
     instead: str
+    implicit: bool = False
     place: ast.expr | None = None
     """The one call that runs in the transaction, where the arguments around it do not."""
 
@@ -49,6 +51,7 @@ class Blocks:
         self._read: set[int] = set()
         self._openers = Openers(resolver)
         self._wrappers = Wrappers(resolver, self._openers)
+        self._sessions = Sessions(resolver, self._openers)
         self._requests = Requests(resolver, self._wrappers)
 
     # -- which files ------------------------------------------------------------------------------------------------
@@ -63,6 +66,7 @@ class Blocks:
             together = set(project.files_with(module_word))
             narrower.append((word, [path for path in project.files_with(word) if path in together]))
         narrower += self._requests.words()
+        narrower += self._sessions.words()
         found = Sieve(project, lambda module, mentions, _: self._offered(module, mentions), known)
         found.spread(self._words(), narrower)
         return found
@@ -142,7 +146,9 @@ class Blocks:
         for opener, line, nodes in self._openers.blocks(body, scope, frame):
             yield Block(opener.name, line, nodes, scope, frame, opener.instead)
         for opener, call, where in self._openers.transacted(body, scope, frame):
-            yield Block(opener.name, call.lineno, [call], where, frame, opener.instead, call.func)
+            yield Block(opener.name, call.lineno, [call], where, frame, opener.instead, place=call.func)
+        for opener, line, nodes in self._sessions.stretches(body, scope, frame):
+            yield Block(opener.name, line, nodes, scope, frame, opener.instead, implicit=True)
 
     def _whole(self, function: Function, opener: Opener) -> Block:
         frame = self._resolver.default_frame(function)

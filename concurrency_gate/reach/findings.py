@@ -23,3 +23,5 @@ class Reach:
     way: tuple[str, ...]
     chain: tuple[Step, ...]
     instead: str
+    implicit: bool = False
+    """Whether the transaction began by itself."""

@@ -125,7 +125,7 @@ class Graph:
             steps.append(Step(path, onward.edge.start[0], self._told(onward.edge, onward.frame, best.effect)))
             frame = onward.frame
         return Reach(
-            edge.start, edge.end, kind, best.effect, block.opener, block.line, tuple(way), tuple(steps), block.instead
+            edge.start, edge.end, kind, best.effect, block.opener, block.line, tuple(way), tuple(steps), block.instead, block.implicit
         )
 
     def _told(self, edge: Edge, frame: Frame | None, effect: str) -> str:

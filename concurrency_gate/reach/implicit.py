@@ -1,0 +1,134 @@
+"""Transactions that begin by themselves, at the first statement on a session or connection."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from concurrency_gate.facts import names
+from concurrency_gate.facts.conditions import holds
+from concurrency_gate.facts.scopes import Scope
+from concurrency_gate.facts.values import External, Frame, Object
+
+from .openers import Opener, Openers
+from .stretches import Stretch, stretches
+
+if TYPE_CHECKING:
+    from concurrency_gate.catalogue import Condition, Implicit
+    from concurrency_gate.facts.resolver import Resolver
+
+_CHANGES = ("insert", "update", "delete", "replace", "merge")
+
+
+class Sessions:
+    """What begins and ends implicit transactions. Where one may be switched off, by how it was made
+    or by what is set on it in the module, nothing begins."""
+
+    def __init__(self, resolver: Resolver, openers: Openers) -> None:
+        self._resolver = resolver
+        self._openers = openers
+
+    def words(self) -> list[tuple[str, list[str]]]:
+        """The words that bring a session or connection, each with the files that may make one."""
+        r, classes = self._resolver, self._resolver.catalogue.data["implicit"]
+        found: dict[tuple[str, str], None] = {
+            (n.partition(".")[0], n.rpartition(".")[2]): None for n in classes
+        }
+        for name, text in r.catalogue.data["returns"].items():
+            if text in classes and not name.rpartition(".")[2].startswith("__"):
+                found[name.partition(".")[0], name.rpartition(".")[2]] = None
+        files = r.project.files_with
+        return [(word, [p for p in files(word) if p in set(files(top))]) for top, word in sorted(found)]
+
+    def stretches(self, body: list[ast.stmt], scope: Scope, frame: Frame | None) -> Iterator[Stretch]:
+        """Each implicit transaction of the body, with what runs while it is open."""
+        return stretches(self._resolver, self, body, scope, frame)
+
+    def begun(self, node: ast.AST, scope: Scope, frame: Frame | None) -> Opener | None:
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            return None
+        method = node.func.attr
+        for callee in self._resolver.values(node.func, scope, frame):
+            receiver = callee.receiver if isinstance(callee, External) else None
+            known = self._resolver.catalogue.implicit(receiver.type) if isinstance(receiver, Object) else None
+            if known is None or method not in known.statements:
+                continue
+            if known.writes and not _changes(node):
+                continue
+            if self._is_made_here(node.func.value, scope, known):
+                return Opener(
+                    f"the transaction that {ast.unparse(node.func)} began", known.library, known.instead
+                )
+        return None
+
+    def ended(self, node: ast.Call, opener: Opener, scope: Scope, frame: Frame | None) -> bool:
+        if isinstance(node.func, ast.Attribute):
+            for callee in self._resolver.values(node.func, scope, frame):
+                receiver = callee.receiver if isinstance(callee, External) else None
+                known = (
+                    self._resolver.catalogue.implicit(receiver.type) if isinstance(receiver, Object) else None
+                )
+                if known is not None and known.library == opener.library and node.func.attr in known.ends:
+                    return True
+        return self._openers.ended(node, opener, scope, frame)
+
+    def entered(self, node: ast.expr, scope: Scope, frame: Frame | None) -> Opener | None:
+        return self._openers.entered(node, scope, frame)
+
+    def left(self, node: ast.expr, opener: Opener, scope: Scope, frame: Frame | None) -> bool:
+        """A block of the same library commits, rolls back or closes."""
+        entered = self._openers.entered(node, scope, frame)
+        if entered is not None and entered.library == opener.library:
+            return True
+        for value in self._resolver.values(node, scope, frame):
+            known = self._resolver.catalogue.implicit(value.type) if isinstance(value, Object) else None
+            if known is not None and known.library == opener.library and "close" in known.ends:
+                return True
+        return False
+
+    # -- what may be switched off ---------------------------------------------------------------------------
+
+    def _is_made_here(self, node: ast.expr, scope: Scope, known: Implicit) -> bool:
+        """Whether one is sure to begin: nothing in the module speaks of a switch, and the connection is
+        seen to be made, or belongs to a library whose objects follow their session."""
+        if any(_mentions(scope.module.tree, condition) for condition in known.unless):
+            return False
+        return known.keeps is not None or any(self._makers(node, scope, 4))
+
+    def _makers(self, node: ast.expr, scope: Scope, hops: int) -> Iterator[ast.Call]:
+        """The calls that make what the expression is, followed through names of this module."""
+        if isinstance(node, ast.Await):
+            node = node.value
+        if isinstance(node, ast.Call):
+            frame = None
+            for callee in self._resolver.values(node.func, scope, frame):
+                if isinstance(callee, External) and not isinstance(callee.receiver, Object):
+                    yield node
+            if isinstance(node.func, ast.Attribute) and hops:
+                yield from self._makers(node.func.value, scope, hops - 1)
+        elif isinstance(node, ast.Name) and hops:
+            for binding, where in names.definitions(self._resolver, node.id, scope):
+                if binding.kind in ("value", "enter") and isinstance(binding.node, ast.expr):
+                    yield from self._makers(binding.node, where, hops - 1)
+
+
+def _mentions(tree: ast.Module, condition: Condition) -> bool:
+    """Whether anything in the module may make the condition hold: an argument or an attribute of its name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            given = next((k.value for k in node.keywords if k.arg == condition.parameter), None)
+            if given is not None and (not isinstance(given, ast.Constant) or holds(condition, node)):
+                return True
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            if node.attr == condition.parameter:
+                return True
+        elif isinstance(node, (ast.Attribute, ast.Name)) and "AUTOCOMMIT" in ast.unparse(node):
+            return True
+    return False
+
+
+def _changes(node: ast.Call) -> bool:
+    first = node.args[0] if node.args else None
+    text = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
+    return text.strip().lower().startswith(_CHANGES)

@@ -1,0 +1,101 @@
+"""Transactions that begin by themselves: what runs between the first statement and the commit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.facts.marked import verify
+
+CASES = {
+    "sqlite3, a write": """
+        import sqlite3
+        import requests
+        def pay(url):
+            connection = sqlite3.connect("shop.db")
+            connection.execute("SELECT 1")
+            requests.get(url)
+            connection.execute("UPDATE orders SET paid = 1")
+            requests.post(url)  #> CG204 requests.post
+            connection.commit()
+            requests.get(url)
+    """,
+    "sqlite3, switched off": """
+        import sqlite3
+        import requests
+        def pay(url):
+            connection = sqlite3.connect("shop.db", isolation_level=None)
+            connection.execute("UPDATE orders SET paid = 1")
+            requests.post(url)
+    """,
+    "a connection that comes from elsewhere may be switched off": """
+        import sqlite3
+        import requests
+        def pay(url, connection: sqlite3.Connection):
+            connection.execute("UPDATE orders SET paid = 1")
+            requests.post(url)
+    """,
+    "psycopg2, through a cursor": """
+        import psycopg2
+        import requests
+        def pay(url):
+            connection = psycopg2.connect("")
+            cursor = connection.cursor()
+            cursor.execute("SELECT 1")
+            requests.post(url)  #> CG204 requests.post
+            connection.rollback()
+            requests.post(url)
+    """,
+    "psycopg2, autocommit set on the connection": """
+        import psycopg2
+        import requests
+        def pay(url):
+            connection = psycopg2.connect("")
+            connection.autocommit = True
+            connection.cursor().execute("SELECT 1")
+            requests.post(url)
+    """,
+    "a session, through a helper": """
+        import requests
+        from sqlalchemy.orm import Session
+        def pay(session: Session, order):
+            session.get(order, 1)
+            charge()  #> CG204 charge
+            session.commit()
+            charge()
+        def charge():
+            requests.post("https://bank.example")
+    """,
+    "leaving the block of the session": """
+        import requests
+        from sqlalchemy.orm import Session
+        def pay(engine, order):
+            with Session(engine) as session:
+                session.get(order, 1)
+            requests.post("https://bank.example")
+    """,
+    "open into the next pass of a loop": """
+        import sqlite3
+        import requests
+        def pay(urls):
+            connection = sqlite3.connect("shop.db")
+            for url in urls:
+                requests.post(url)  #> CG204 requests.post
+                connection.execute("UPDATE orders SET paid = 1")
+            connection.commit()
+    """,
+    "what a block holds is told once": """
+        import requests
+        from sqlalchemy.orm import Session
+        def pay(session: Session, order):
+            with session.begin():
+                session.get(order, 1)
+                requests.post("https://bank.example")  #> CG201 requests.post
+    """,
+}
+
+
+@pytest.mark.parametrize("code", CASES.values(), ids=CASES.keys())
+def test_sessions(code: str, tmp_path: Path) -> None:
+    verify(tmp_path, code)
