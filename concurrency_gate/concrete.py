@@ -8,35 +8,51 @@ place.
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
-from .facts.scopes import Position
+from .facts.scopes import Position, end, position
 from .inspection import Inspection
 from .rule import ModuleRule
 
 
+MOST_LINES = 200
+MOST_LEVELS = 60
+"""Beyond these a statement is not shown whole, for LibCST takes time by the square of an expression's depth and length:
+only the part of it that holds the place."""
+
+Excerpt = tuple[int, tuple[str, ...]]
+"""(what to add to an excerpt's line numbers to get the file's, lines)."""
+
+
 def visit(file: Inspection, tree: ast.Module, rules: Sequence[ModuleRule]) -> None:
     """Show the rules every statement that holds one of the file's places."""
-    for first, last, header in _excerpts(file, tree):
-        lines = file.lines[first - 1 : last]
-        margin = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
-        if header:
-            lines.append(f"{margin} pass")
-        if margin:
-            lines.insert(0, "if 1:")
-        shift = first - 1 - bool(margin)
-        excerpt = cst.parse_module("\n".join(lines) + "\n")
-        wrapper = MetadataWrapper(excerpt, unsafe_skip_copy=True)
-        file.spans = {
-            node: (at.start.line + shift, at.start.column, at.end.line + shift, at.end.column)
-            for node, at in wrapper.resolve(PositionProvider).items()
-            if isinstance(node, cst.CSTNode)
-        }
-        excerpt.visit(_Dispatch(rules))
+    with _deep_recursion():
+        for shift, lines in dict.fromkeys(_excerpt(file, tree, place) for place in file.places):
+            excerpt = cst.parse_module("\n".join(lines) + "\n")
+            wrapper = MetadataWrapper(excerpt, unsafe_skip_copy=True)
+            file.spans = {
+                node: (at.start.line + shift, at.start.column, at.end.line + shift, at.end.column)
+                for node, at in wrapper.resolve(PositionProvider).items()
+                if isinstance(node, cst.CSTNode)
+            }
+            excerpt.visit(_Dispatch(rules))
     file.spans = {}
+
+
+@contextmanager
+def _deep_recursion() -> Iterator[None]:
+    """LibCST recurses for each level of a tree: about ten frames for each call in a chain of calls."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, 30_000))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 class _Dispatch(cst.CSTVisitor):
@@ -58,18 +74,8 @@ class _Dispatch(cst.CSTVisitor):
         return None
 
 
-def _excerpts(file: Inspection, tree: ast.Module) -> Iterator[tuple[int, int, bool]]:
-    """(first line, last line, whether it is a header without its body), each once and in the order of the
-    text."""
-    seen: set[tuple[int, int, bool]] = set()
-    for place in file.places:
-        excerpt = _excerpt(file, tree, place)
-        if excerpt not in seen:
-            seen.add(excerpt)
-            yield excerpt
-
-
-def _excerpt(file: Inspection, tree: ast.Module, place: Position) -> tuple[int, int, bool]:
+def _excerpt(file: Inspection, tree: ast.Module, place: Position) -> Excerpt:
+    """The statement around a place, or what of it is enough."""
     path = list(_statements_at(tree.body, place))
     while len(path) > 1 and not _stands_alone(file, path[-1]):
         path.pop()
@@ -80,8 +86,69 @@ def _excerpt(file: Inspection, tree: ast.Module, place: Position) -> tuple[int, 
     if body and not isinstance(statement, ast.Try):
         inside = _first_line(body[0])
         if place < (inside, 0) and file.lines[inside - 2].rstrip().endswith(":"):
-            return (first, inside - 1, True)
-    return (first, last, False)
+            return _suite(first, [*file.lines[first - 1 : inside - 1]], " pass")
+    if not (body and place == position(statement)):
+        part = _part(statement, place)
+        if part is not None:
+            return _parenthesised(file, part)
+    return _suite(first, file.lines[first - 1 : last])
+
+
+def _suite(first: int, lines: list[str], body: str = "") -> Excerpt:
+    """Lines that begin a statement, in a block of their own where they are indented."""
+    margin = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
+    if body:
+        lines.append(margin + body)
+    if not margin:
+        return (first - 1, tuple(lines))
+    lines[0] = " " * len(margin) + lines[0][len(margin) :] if "\f" in margin else lines[0]
+    return (first - 2, ("if 1:", *lines))
+
+
+def _parenthesised(file: Inspection, node: ast.expr) -> Excerpt:
+    """An expression at its lines and columns, with brackets around them."""
+    first, start, last, stop = file.span(position(node), end(node))
+    lines = file.lines[first - 1 : last]
+    lines[-1] = lines[-1][:stop]
+    lines[0] = " " * start + lines[0][start:]
+    return (first - 2, ("(", *lines, ")"))
+
+
+def _part(statement: ast.stmt, place: Position) -> ast.expr | None:
+    """The largest expression around a place that can be shown, if the statement as a whole cannot."""
+    node: ast.AST = statement
+    while _is_large(node):
+        around = [c for c in ast.iter_child_nodes(node) if hasattr(c, "lineno") and _holds(c, place)]
+        loose = [c for c in ast.iter_child_nodes(node) if not hasattr(c, "lineno")]
+        around += [c for part in loose for c in ast.iter_child_nodes(part) if _holds(c, place)]
+        if not around:
+            break
+        node = around[0]
+    while node is not statement and not _can_be_bracketed(node):
+        inner = [c for c in ast.iter_child_nodes(node) if _holds(c, place)]
+        if not inner:
+            return None
+        node = inner[0]
+    return node if isinstance(node, ast.expr) else None
+
+
+def _can_be_bracketed(node: ast.AST) -> bool:
+    return isinstance(node, ast.expr) and not isinstance(node, (ast.Starred, ast.Slice, ast.JoinedStr))
+
+
+def _holds(node: ast.AST, place: Position) -> bool:
+    return hasattr(node, "lineno") and position(node) <= place < end(node)
+
+
+def _is_large(node: ast.AST) -> bool:
+    if (node.end_lineno or 0) - node.lineno > MOST_LINES:  # type: ignore[attr-defined]
+        return True
+    level = [node]
+    for _ in range(MOST_LEVELS):
+        level = [child for parent in level for child in ast.iter_child_nodes(parent)]
+        if not level:
+            return False
+    return True
 
 
 def _statements_at(body: list[ast.stmt], place: Position) -> Iterator[ast.stmt]:

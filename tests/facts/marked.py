@@ -47,7 +47,14 @@ def check(folder: Path, texts: dict[str, str]) -> Report:
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    return gate.check([folder], config.find(folder))
+    return gate.check([folder], project(folder))
+
+
+def project(folder: Path) -> config.Config:
+    """The folder's configuration; never that of a folder above it."""
+    if not (folder / "pyproject.toml").exists():
+        (folder / "concurrency-gate.toml").touch()
+    return config.find(folder)
 
 
 def found(texts: dict[str, str], report: Report) -> Expected:
