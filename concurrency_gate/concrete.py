@@ -19,7 +19,6 @@ from .facts.scopes import Position, end, position
 from .inspection import Inspection
 from .rule import ModuleRule
 
-
 MOST_LINES = 200
 MOST_LEVELS = 60
 """Beyond these a statement is not shown whole, for LibCST takes time by the square of an expression's depth and length:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import gc
 import io
 import multiprocessing
 import os
@@ -37,7 +38,7 @@ Error = tuple[int, int, str]
 
 STDIN = "-"
 CRASHED = "CG000"
-"""No rule: says that one crashed, where the command line exits with 2."""
+"""No rule: says that one crashed, or the gate itself, where the command line exits with 2."""
 
 
 class Plugin:
@@ -108,9 +109,16 @@ class _Judge:
 
     def prepare(self) -> None:
         """Read the projects and sieve them: all that does not depend on the file in hand."""
-        with _mistakes_on_one_line():
+        try:
             for session in self._sessions:
-                session.suspects  # noqa: B018 - worked out once, at the first question
+                session.is_suspect("")  # the first question does the work
+            gc.freeze()  # or flake8's every collection would walk through all that is known of the project
+        except ExecutionError:
+            raise
+        except Exception as error:
+            raise ExecutionError(
+                f"concurrency-gate: internal error: {_shown(error)}; please report it"
+            ) from error
 
     def errors(self, name: str, *, parses: bool) -> Iterator[Error]:
         """What the gate has against a file; nothing against one that is not judged."""
@@ -119,9 +127,13 @@ class _Judge:
         if session is None:
             return
         known = len(session.failures)
-        findings = session.judge(path, parses=parses)
-        if path in session.unread:
-            findings += session.conclude([path], whole=False)
+        findings: list[Finding] = []
+        try:
+            findings = session.judge(path, parses=parses)
+            if path in session.unread:
+                findings += session.conclude([path], whole=False)
+        except Exception as error:  # the other files must still be judged
+            yield 1, 0, f"{CRASHED} internal error on this file: {_shown(error)}; please report it"
         for finding in sorted(set(findings)):
             yield finding.line, finding.column - 1, _text(finding)
         for failure in session.failures[known:]:
@@ -180,6 +192,10 @@ def _text(finding: Finding) -> str:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+def _shown(error: Exception) -> str:
+    return _one_line(f"{type(error).__name__}: {error}")
 
 
 @contextmanager

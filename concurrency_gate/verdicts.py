@@ -223,7 +223,7 @@ class Memory:
             return [self._order[path] for path in found]
         return None  # a module's text is among the files
 
-    # -- what this run leaves -------------------------------------------------------------------------------------------
+    # -- what this run leaves --------------------------------------------------------------------------
 
     def save(self, tapes: Sequence[Mapping[str, Tape]]) -> None:
         """Leave this run's verdicts, and those of earlier ones that still hold, to the next."""

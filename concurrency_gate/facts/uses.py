@@ -1,7 +1,7 @@
 """Where a module uses a name that the catalogue knows: called, handed on, or derived from.
 
-A reference counts like a call, for whoever gets it can call it. What only talks about a class does not count: annotations,
-`isinstance`, `except`, comparisons, subscripts, and reading an attribute of it.
+A reference counts like a call, for whoever gets it can call it. What only talks about a class does not count:
+annotations, `isinstance`, `except`, comparisons, subscripts, and reading an attribute of it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,14 @@ if TYPE_CHECKING:
 
     from .resolver import Resolver
 
-_TALK = {"builtins.isinstance", "builtins.issubclass", "typing.cast", "builtins.hasattr", "typing.TypeVar", "typing.NewType"}
+_TALK = {
+    "builtins.isinstance",
+    "builtins.issubclass",
+    "typing.cast",
+    "builtins.hasattr",
+    "typing.TypeVar",
+    "typing.NewType",
+}
 _NAMING = (ast.Name, ast.Attribute)
 
 
@@ -129,7 +136,9 @@ def _candidates(
                 stack.append(current.func)
             elif isinstance(current.func, ast.Attribute):
                 stack.extend(_behind(current.func))
-            talk = any(isinstance(v, External) and v.name in _TALK for v in r.values(current.func, scope, frame))
+            talk = any(
+                isinstance(v, External) and v.name in _TALK for v in r.values(current.func, scope, frame)
+            )
             arguments = (*current.args, *(keyword.value for keyword in current.keywords))
             stack.extend(a for a in arguments if not (talk and isinstance(a, (*_NAMING, ast.Tuple))))
         else:
@@ -164,7 +173,9 @@ def _children(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.AST, str]]:
         parts = [node.generators[0].iter]  # type: ignore[attr-defined] # the rest of a comprehension is its own scope
     elif isinstance(node, ast.AnnAssign):
         parts = [node.target]
-        if node.value is not None and not (_names_type(node.annotation) and not isinstance(node.value, ast.Call)):
+        if node.value is not None and not (
+            _names_type(node.annotation) and not isinstance(node.value, ast.Call)
+        ):
             parts.append(node.value)
     elif type(node).__name__ == "TypeAlias":  # Python 3.12 and later
         parts = []
@@ -174,7 +185,9 @@ def _children(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.AST, str]]:
         parts = list(node.body)
     elif isinstance(node, ast.Compare):
         parts = [part for part in (node.left, *node.comparators) if not isinstance(part, _NAMING)]
-        parts = [e for p in parts for e in (_unnamed(p) if isinstance(p, (ast.Tuple, ast.List, ast.Set)) else [p])]
+        parts = [
+            e for p in parts for e in (_unnamed(p) if isinstance(p, (ast.Tuple, ast.List, ast.Set)) else [p])
+        ]
     elif isinstance(node, ast.Subscript):
         parts = [node.value] if isinstance(node.slice, (*_NAMING, ast.Tuple)) else [node.value, node.slice]
     elif isinstance(node, ast.match_case):
@@ -192,7 +205,7 @@ def _unnamed(node: ast.Tuple | ast.List | ast.Set) -> list[ast.expr]:
 
 
 def _names_type(annotation: ast.expr) -> bool:
-    """Whether an assignment with this annotation only names a type: `type A = ...` as it is rewritten, `A: TypeAlias`."""
+    """Whether an assignment with this annotation only names a type: `type A = ...` rewritten, `A: TypeAlias`."""
     if isinstance(annotation, ast.Constant):
         return annotation.value in ("", "TypeAlias")
     return getattr(annotation, "attr", getattr(annotation, "id", "")) == "TypeAlias"

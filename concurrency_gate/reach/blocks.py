@@ -172,10 +172,10 @@ class Blocks:
                     for entry in r.catalogue.marks("handlers", f"{base}.{name}"):
                         yield Opener(f"{base}.{name}", entry.library, entry.instead), name
         for owner, _, method in self._transactional:
-            if method in cls.methods and self._derives(cls, owner):
-                if not any(self._derives(cls, marker) for marker in self._detached):
-                    advice = "use a detached handler, which owns its transactions, or hand the call to a job of its own"
-                    yield Opener(f"{owner}.{method}", "", advice), method
+            detached = any(self._derives(cls, marker) for marker in self._detached)
+            if method in cls.methods and self._derives(cls, owner) and not detached:
+                advice = "use a detached handler, which owns its transactions, or hand the call to a job of its own"
+                yield Opener(f"{owner}.{method}", "", advice), method
 
     def _derives(self, cls: Class, dotted: str) -> bool:
         return any(

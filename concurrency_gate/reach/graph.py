@@ -1,6 +1,7 @@
 """From the calls inside transaction blocks to effects: edges forward, then one search back for each kind.
 
-Cycles do no harm, and chains come out shortest. Where two ways are equally long, the one first in the text is told.
+Cycles do no harm, and chains come out shortest. Where two ways are equally long, the one first in the text is
+told.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from .edges import Edge, Edges
 from .findings import Reach
 
 MOST_FRAMES = 20_000
-"""Frames that the blocks of one file may reach; beyond, the search stops and what lies there counts as unresolved."""
+"""Frames that the blocks of one file may reach; beyond, the search stops and what lies there counts as
+unresolved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +38,7 @@ class Graph:
         self._edges = edges
         self._path = path
         self._outgoing: list[tuple[Block, list[Edge]]] = [
-            (block, [e for e in self._edges_in(block) if block.place in (None, e.node)])
-            for block in blocks
+            (block, [e for e in self._edges_in(block) if block.place in (None, e.node)]) for block in blocks
         ]
         self._frames = self._explore()
         self._next = {kind: self._search(kind) for kind in self._kinds()}
@@ -52,7 +53,9 @@ class Graph:
             if frame in found or len(found) >= MOST_FRAMES:
                 continue
             found[frame] = self._edges.of_frame(frame)
-            queue += [t for edge in found[frame] for t in edge.targets if isinstance(t, Frame) and t not in found]
+            queue += [
+                t for edge in found[frame] for t in edge.targets if isinstance(t, Frame) and t not in found
+            ]
         return found
 
     def _all_edges(self) -> Iterator[Edge]:
@@ -85,7 +88,7 @@ class Graph:
                     queue.append(caller)
         return found
 
-    # -- answers ----------------------------------------------------------------------------------------------------
+    # -- answers -----------------------------------------------------------------------------------------
 
     def reaches(self) -> list[Reach]:
         """One for each place in a block and each kind, by the shortest way."""
@@ -99,7 +102,7 @@ class Graph:
         return sorted(found.values(), key=lambda reach: (reach.start, reach.end, reach.kind))
 
     def _kinds_of(self, edge: Edge) -> list[str]:
-        return [kind for kind in self._next] if edge.targets else []
+        return list(self._next) if edge.targets else []
 
     def _reach(self, block: Block, edge: Edge, kind: str) -> Reach | None:
         best: _Next | None = None
@@ -125,7 +128,16 @@ class Graph:
             steps.append(Step(path, onward.edge.start[0], self._told(onward.edge, onward.frame, best.effect)))
             frame = onward.frame
         return Reach(
-            edge.start, edge.end, kind, best.effect, block.opener, block.line, tuple(way), tuple(steps), block.instead, block.implicit
+            edge.start,
+            edge.end,
+            kind,
+            best.effect,
+            block.opener,
+            block.line,
+            tuple(way),
+            tuple(steps),
+            block.instead,
+            block.implicit,
         )
 
     def _told(self, edge: Edge, frame: Frame | None, effect: str) -> str:
@@ -147,7 +159,8 @@ class Graph:
 
 
 def _label(frame: Frame) -> str:
-    """A function as a chain tells it: what a decorator made is told as the decorator's call, `retried(charge)`."""
+    """A function as a chain tells it: what a decorator made is told as the decorator's call,
+    `retried(charge)`."""
     wrapped = _wrapped(frame)
     if wrapped is None:
         return _name(frame)

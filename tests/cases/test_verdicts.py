@@ -105,7 +105,8 @@ def test_a_changed_helper_changes_the_verdict_of_files_that_were_not_touched(tmp
     write(tmp_path / "bridge.py", "from helper import pay\ndef charge():\n    pay()\n")
     write(
         tmp_path / "orders.py",
-        "from django.db import transaction\nfrom bridge import charge\n@transaction.atomic\ndef order():\n    charge()\n",
+        "from django.db import transaction\nfrom bridge import charge\n"
+        "@transaction.atomic\ndef order():\n    charge()\n",
     )
     assert check(tmp_path) == []
     assert check(tmp_path) == []

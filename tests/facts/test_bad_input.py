@@ -89,7 +89,10 @@ def judge(folder: Path, data: bytes) -> list[tuple[str, int]]:
 def test_unreadable(name: str, tmp_path: Path) -> None:
     (tmp_path / "other.py").write_bytes(b"from odd import x\n" + THREAD)
     found = judge(tmp_path, UNREADABLE[name])
-    assert [code for code, _ in found] == ["CG902", "CG101"] or [code for code, _ in found] == ["CG101", "CG902"]
+    assert [code for code, _ in found] == ["CG902", "CG101"] or [code for code, _ in found] == [
+        "CG101",
+        "CG902",
+    ]
 
 
 @pytest.mark.parametrize("name", READABLE)
@@ -100,8 +103,15 @@ def test_readable(name: str, tmp_path: Path) -> None:
     assert found[0][1] == line if line else not found
 
 
-@pytest.mark.parametrize("name", ["chain of names", "chain of functions", "chain of classes", "large list of it"])
+@pytest.mark.parametrize(
+    "name", ["chain of names", "chain of functions", "chain of classes", "large list of it"]
+)
 def test_every_link_is_found(name: str, tmp_path: Path) -> None:
     data, _ = READABLE[name]
-    expected = {"chain of names": 3001, "chain of functions": 2, "chain of classes": 400, "large list of it": 2000}
+    expected = {
+        "chain of names": 3001,
+        "chain of functions": 2,
+        "chain of classes": 400,
+        "large list of it": 2000,
+    }
     assert len(judge(tmp_path, data)) == expected[name]
