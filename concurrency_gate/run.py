@@ -65,13 +65,13 @@ class Session:
         roles = {source.path: source.role for source in sources.project if source.role != "test"}
         files = [File(path, role == "infra") for path, role in (roles | self.judged).items()]
         self.project = Project(files, self.read, config.roots)
+        given = [path for path in self.judged if str(sources.root / path) in overrides]
+        self.memory = Memory(store, self.project, sources.stamps, given) if store is not None else None
         self.resolver = Resolver(self.project, catalogue.load(config.catalogue))
         effects = frozenset(kind for rule in self._module_rules for kind in rule.effects)
         self.analysis = Analysis(self.resolver, config, effects)
         self.calls: set[Step] = set()
         self.unresolved: set[Step] = set()
-        given = [path for path in self.judged if str(sources.root / path) in overrides]
-        self.memory = Memory(store, self.project, sources.stamps, given) if store is not None else None
 
     def read(self, path: str) -> bytes:
         """A file's bytes; empty, and noted, where it has none that can be read."""

@@ -46,6 +46,7 @@ class Dependencies:
 
     def resume(self, questions: Iterable[tuple[str, str]]) -> None:
         """Give these questions the lowest bits, as an earlier run did; before anything is asked."""
+        assert not self.questions, "bits are given in order, so nothing may be asked before"
         for question in questions:
             self._bits[question] = 1 << len(self.questions)
             self.questions.append(question)

@@ -69,7 +69,7 @@ def judged(root: Path, *, cached: bool) -> Report:
 
 
 @pytest.mark.heavy
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(EDITS, min_size=COUNT, max_size=COUNT),
     st.lists(st.lists(EDITS, min_size=1, max_size=2), max_size=5),
