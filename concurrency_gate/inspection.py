@@ -51,6 +51,7 @@ class Inspection:
     uses: Sequence[Use] = ()
     reaches: Sequence[Reach] = ()
     findings: list[Finding] = field(default_factory=list)
+    _known: set[Finding] = field(default_factory=set)
     spans: dict[object, Span] = field(default_factory=dict)
     """Where the nodes of the statement in hand stand; filled by `concrete`."""
 
@@ -85,7 +86,8 @@ class Inspection:
             instead,
             chain,
         )
-        if finding not in self.findings:
+        if finding not in self._known:
+            self._known.add(finding)
             self.findings.append(finding)
 
     def span(self, start: Position, end: Position) -> Span:

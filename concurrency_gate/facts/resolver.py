@@ -39,12 +39,24 @@ if TYPE_CHECKING:
     from .project import Project
 
 DEPTH = 60
-"""How many evaluations may nest before the answer is "unknown"; deeper chains were never seen to resolve."""
+"""How many evaluations may nest on Python's stack; what lies deeper is evaluated first, on a stack of its own."""
+
+MOST_STACKS = 2000
+"""How many such stacks one question may take before the answer is "unknown"."""
 
 _UNCUT = DEPTH + 1
 
 NESTING = 5
 """How many calls deep arguments are followed into frames: four stacked decorators are real."""
+
+
+class _TooDeep(Exception):  # noqa: N818 - no error: an evaluation that has to begin elsewhere
+    """Unwinds the stack, so that the key is evaluated on an empty one."""
+
+    def __init__(self, key: Hashable, compute: Callable[[], Values]) -> None:
+        super().__init__()
+        self.key = key
+        self.compute = compute
 
 
 class Resolver:
@@ -54,6 +66,7 @@ class Resolver:
         self.project = project
         self.catalogue = catalogue
         self._memo: dict[Hashable, tuple[Values, int]] = {}
+        self._waiting: set[Hashable] = set()
         self._active: dict[Hashable, int] = {}
         self._provisional: dict[Hashable, tuple[Values, int, int]] = {}
         self._cut = _UNCUT
@@ -127,10 +140,43 @@ class Resolver:
             dependencies.mask |= provisional[1]
             self._cut = min(self._cut, provisional[2])
             return provisional[0]
+        if not self._active:
+            return self._on_new_stack(key, compute)
         level = self._active.get(key)
-        if level is not None or len(self._active) >= DEPTH:
+        if level is not None or key in self._waiting:
             self._cut = min(self._cut, level or 0)
             return ()
+        if len(self._active) >= DEPTH:
+            raise _TooDeep(key, compute)
+        return self._evaluate(key, compute)
+
+    def _on_new_stack(self, key: Hashable, compute: Callable[[], Values]) -> Values:
+        """Evaluate; where that nests too deeply, begin at the bottom and come back."""
+        dependencies = self.project.dependencies
+        waiting = [(key, compute)]
+        result: Values = ()
+        stacks = 0
+        outer = dependencies.mask
+        while waiting:
+            current, work = waiting[-1]
+            self._waiting = {other for other, _ in waiting[:-1]}
+            try:
+                result = self._evaluate(current, work)
+                waiting.pop()
+            except _TooDeep as deeper:
+                self._provisional.clear()
+                self._cut = _UNCUT
+                stacks += 1
+                if stacks > MOST_STACKS:
+                    result = ()
+                    break
+                waiting.append((deeper.key, deeper.compute))
+        self._waiting = set()
+        dependencies.mask |= outer
+        return result
+
+    def _evaluate(self, key: Hashable, compute: Callable[[], Values]) -> Values:
+        dependencies = self.project.dependencies
         level = self._active[key] = len(self._active)
         outer, dependencies.mask = dependencies.mask, 0
         outer_cut, self._cut = self._cut, _UNCUT

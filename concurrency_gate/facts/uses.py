@@ -116,7 +116,7 @@ def _candidates(
             roots += [generator.target, *([] if outer else [generator.iter]), *generator.ifs]
     else:
         roots = node.body  # type: ignore[attr-defined]
-    stack: list[ast.AST] = list(roots)
+    stack: list[ast.AST] = list(roots)[::-1]
     while stack:
         current = stack.pop()
         if not mentions.touch(current):
