@@ -251,8 +251,9 @@ class _Modules:
     """Files by the names they can be imported under, wherever those names start from."""
 
     def __init__(self, paths: Iterable[str]) -> None:
+        self._known = frozenset(paths)
         self._by_last: dict[str, list[str]] = {}
-        for path in paths:
+        for path in sorted(self._known):
             stem = path.removesuffix(".py").removesuffix("/__init__")
             self._by_last.setdefault(stem.rpartition("/")[2], []).append(path)
 
@@ -266,6 +267,8 @@ class _Modules:
             for end in (f"{stem}.py", f"{stem}/__init__.py")
             if path == end or path.endswith(f"/{end}")
         ]
+        # Names do not start inside a package: there they are a library's, which happens to have the same name.
+        found = [(path, start) for path, start in found if f"{start}__init__.py" not in self._known]
         return found[0] if len(found) == 1 else ("", "")
 
 

@@ -105,6 +105,13 @@ def test_a_package_that_roots_miss_is_blamed(demo: Path, capsys: Capture) -> Non
     assert prove(capsys)[0] == 0
 
 
+def test_a_library_that_is_named_like_a_package_inside_is_no_missed_root(demo: Path, capsys: Capture) -> None:
+    (demo / "src/acme/graphql").mkdir()
+    (demo / "src/acme/graphql/language.py").touch()
+    (demo / "src/acme/schema.py").write_text("from graphql.language import parse\n")
+    assert prove(capsys)[0] == 0
+
+
 def test_a_project_with_findings_can_be_proved(demo: Path, capsys: Capture) -> None:
     with (demo / "src/acme/mail.py").open("a") as file:
         file.write("\nimport os\n\nos.fork()\n")
