@@ -148,7 +148,7 @@ def judge(name: str, corpus: Path, select: str) -> Outcome:
     except ValueError:
         outcome.errors.append(f"exit {done.returncode}: {done.stderr.strip()[-300:]}")
         return outcome
-    corpus.with_suffix(".json").write_text(done.stdout, encoding="utf-8")
+    (corpus.parent / f"{corpus.name}.json").write_text(done.stdout, encoding="utf-8")
     outcome.codes.update(finding["code"] for finding in report["findings"])
     outcome.unreadable += [
         f"{f['path']}:{f['line']} {f['message']}" for f in report["findings"] if f["code"] == "CG902"

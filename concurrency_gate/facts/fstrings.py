@@ -81,7 +81,7 @@ class _Rewriter:
         for start, end in kept:
             offset = match.start()
             self.text[start:end] = inner[start - offset : end - offset]
-            self.text[end : end + 1] = b","
+            self.text[end : end + 1] = b" " if inner[: end - offset].rstrip().endswith(b",") else b","
         return stop
 
     def _literal(self, at: int, quote: bytes, raw: bool, depth: int, kept: list[tuple[int, int]]) -> int:

@@ -135,20 +135,20 @@ class _Builder:
             self.stack.extend((statement, scope, until) for statement in reversed(body))
 
     def push(self, nodes: Iterable[ast.AST | None], scope: Scope, until: Position) -> None:
-        self.stack.extend((node, scope, until) for node in nodes if node is not None)
+        self.stack.extend((node, scope, until) for node in nodes if type(node) not in _LEAVES)  # type: ignore[misc]
 
     def generic(self, node: ast.AST, scope: Scope, until: Position) -> None:
         suites: list[list[ast.stmt]] = []
-        for name in node._fields:
+        kind = type(node)
+        for name in _PARTS.get(kind) or _parts(kind):
             value = getattr(node, name, None)
-            if isinstance(value, ast.AST):
-                if not isinstance(value, ast.expr_context):
-                    self.stack.append((value, scope, until))
-            elif isinstance(value, list) and value:
-                if isinstance(value[0], ast.stmt):
+            if type(value) is list:
+                if value and isinstance(value[0], ast.stmt):
                     suites.append(value)
-                else:
-                    self.push((v for v in value if isinstance(v, ast.AST)), scope, until)
+                elif value:
+                    self.push(value, scope, until)
+            elif type(value) not in _LEAVES:
+                self.stack.append((value, scope, until))  # type: ignore[arg-type]
         for suite in reversed(suites):
             self.statements(suite, scope)
 
@@ -329,6 +329,19 @@ class _Builder:
             scope.bind(target.id, bound)
         elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
             scope.attributes.append((target.value.id, target.attr, bound))
+
+
+_LEAVES = frozenset({type(None), str, int, bool, ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del, ast.alias})
+"""What binds nothing and has no parts that might."""
+
+_PARTS: dict[type[ast.AST], tuple[str, ...]] = {}
+
+
+def _parts(kind: type[ast.AST]) -> tuple[str, ...]:
+    """The fields of a node that hold other nodes; worked out once for each type."""
+    names = tuple(name for name in kind._fields if name not in ("ctx", "op", "ops", "type_comment"))
+    _PARTS[kind] = names
+    return names
 
 
 def _target_name(target: ast.expr) -> str:
