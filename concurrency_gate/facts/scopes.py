@@ -147,8 +147,8 @@ class _Builder:
                     suites.append(value)
                 elif value:
                     self.push(value, scope, until)
-            elif type(value) not in _LEAVES:
-                self.stack.append((value, scope, until))  # type: ignore[arg-type]
+            elif type(value) not in _LEAVES and isinstance(value, ast.AST):
+                self.stack.append((value, scope, until))
         for suite in reversed(suites):
             self.statements(suite, scope)
 
@@ -331,7 +331,7 @@ class _Builder:
             scope.attributes.append((target.value.id, target.attr, bound))
 
 
-_LEAVES = frozenset({type(None), str, int, bool, ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del, ast.alias})
+_LEAVES = frozenset({type(None), str, int, ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del, ast.alias})
 """What binds nothing and has no parts that might."""
 
 _PARTS: dict[type[ast.AST], tuple[str, ...]] = {}
