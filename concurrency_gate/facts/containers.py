@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from . import calls, members
 from .modules import Module
-from .scopes import Scope
+from .scopes import Scope, branches
 from .values import (
     ClassValue,
     Collection,
@@ -239,7 +239,7 @@ def _nodes_of(scope: Scope) -> list[ast.AST]:
         if id(current) in scope.children:
             continue
         found.append(current)
-        stack.extend(ast.iter_child_nodes(current))
+        stack.extend(branches(current))
     return found[::-1]
 
 

@@ -334,6 +334,20 @@ class _Builder:
 _LEAVES = frozenset({type(None), str, int, ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del, ast.alias})
 """What binds nothing and has no parts that might."""
 
+def branches(node: ast.AST) -> list[ast.AST]:
+    """A node's parts, without names, constants and imports, which have none that matter: `ast.iter_child_nodes` for
+    those who walk whole modules."""
+    found: list[ast.AST] = []
+    kind = type(node)
+    for name in _PARTS.get(kind) or _parts(kind):
+        value = getattr(node, name, None)
+        if type(value) is list:
+            found += [part for part in value if type(part) not in _LEAVES]
+        elif type(value) not in _LEAVES and isinstance(value, ast.AST):
+            found.append(value)
+    return found
+
+
 _PARTS: dict[type[ast.AST], tuple[str, ...]] = {}
 
 
