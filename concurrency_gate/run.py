@@ -67,9 +67,10 @@ class Session:
         self.project = Project(files, self.read, config.roots)
         given = [path for path in self.judged if str(sources.root / path) in overrides]
         self.memory = Memory(store, self.project, sources.stamps, given) if store is not None else None
-        self.resolver = Resolver(self.project, catalogue.load(config.catalogue))
+        known = catalogue.load(config.catalogue)
+        self.names = Resolver(self.project, known, nesting=0)
         effects = frozenset(kind for rule in self._module_rules for kind in rule.effects)
-        self.analysis = Analysis(self.resolver, config, effects)
+        self.analysis = Analysis(Resolver(self.project, known), config, effects)
         self.calls: set[Step] = set()
         self.unresolved: set[Step] = set()
 
@@ -89,7 +90,7 @@ class Session:
         reads the project, but for what is known of it from earlier runs."""
         known = self.memory.tapes if self.memory is not None else [{}, {}]
         with _without_collector():
-            named = sieve.of_kinds(self.resolver, self._kinds, known[0])
+            named = sieve.of_kinds(self.names, self._kinds, known[0])
             return named, self.analysis.sieve(known[1])
 
     def is_suspect(self, path: str) -> bool:
@@ -178,7 +179,7 @@ class Session:
         if module is None:
             return
         named, blocks = (each.mentions(path) for each in self.sieves)
-        found = uses(self.resolver, module, self._kinds, named) if named is not None else []
+        found = uses(self.names, module, self._kinds, named) if named is not None else []
         exempt = frozenset(kind for rule in self._module_rules if rule.exempt_in_infra for kind in rule.kinds)
         verdict.needy = infra and any(use.entry.kind in exempt for use in found)
         asked = [rule for rule in self._module_rules if not (infra and rule.exempt_in_infra)]

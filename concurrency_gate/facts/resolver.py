@@ -11,7 +11,9 @@ The parts: names (`names.py`), attributes and classes (`members.py`), calls (`ca
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable, Hashable
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from . import callers, calls, containers, hints, members, names
@@ -38,11 +40,14 @@ if TYPE_CHECKING:
 
     from .project import Project
 
-DEPTH = 60
-"""How many evaluations may nest on Python's stack; what lies deeper is evaluated first, on a stack of its own."""
+DEPTH = 250
+"""How many evaluations may nest before the answer is "unknown"; a renaming takes about three."""
 
-MOST_STACKS = 2000
-"""How many such stacks one question may take before the answer is "unknown"."""
+FRAMES = 12
+"""How many of Python's frames one evaluation takes at most."""
+
+ROUNDS = 6
+"""How often a cycle is gone round before what it says then is taken."""
 
 _UNCUT = DEPTH + 1
 
@@ -50,23 +55,17 @@ NESTING = 5
 """How many calls deep arguments are followed into frames: four stacked decorators are real."""
 
 
-class _TooDeep(Exception):  # noqa: N818 - no error: an evaluation that has to begin elsewhere
-    """Unwinds the stack, so that the key is evaluated on an empty one."""
-
-    def __init__(self, key: Hashable, compute: Callable[[], Values]) -> None:
-        super().__init__()
-        self.key = key
-        self.compute = compute
-
-
 class Resolver:
-    """Not thread-safe. Holds the memo of one run over one `Project`."""
+    """Not thread-safe. Holds the memo of one run over one `Project`. `nesting`: how many calls deep arguments are
+    followed; for names alone none need be, and in a large library there are millions of ways."""
 
-    def __init__(self, project: Project, catalogue: Catalogue) -> None:
+    def __init__(self, project: Project, catalogue: Catalogue, nesting: int = NESTING) -> None:
         self.project = project
         self.catalogue = catalogue
+        self._nesting = nesting
         self._memo: dict[Hashable, tuple[Values, int]] = {}
-        self._waiting: set[Hashable] = set()
+        self._assumed: dict[Hashable, Values] = {}
+        self._consulted: set[Hashable] = set()
         self._active: dict[Hashable, int] = {}
         self._provisional: dict[Hashable, tuple[Values, int, int]] = {}
         self._cut = _UNCUT
@@ -75,6 +74,7 @@ class Resolver:
         self._kept: list[ast.expr] = []
         self.classes = members.Classes(self)
         self.callers = callers.Callers(self)
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), DEPTH * FRAMES + 1000))
 
     # -- frames ------------------------------------------------------------------------------------------
 
@@ -91,7 +91,7 @@ class Resolver:
         if found is None:
             depth = 1 + max((value_depth(v) for _, values in arguments for v in values), default=-1)
             depth = max(depth, closure.depth if closure else 0, value_depth(receiver) if receiver else 0)
-            if depth > NESTING:
+            if depth > self._nesting:
                 return self.default_frame(function)
             found = self._frames[key] = Frame(function, receiver, arguments, closure, depth)
         return found
@@ -126,10 +126,8 @@ class Resolver:
         return self.memoised((id(node), frame), lambda: evaluate(self, node, scope, frame))
 
     def memoised(self, key: Hashable, compute: Callable[[], Values]) -> Values:
-        """Compute once. A cycle is cut with "unknown" where it closes, as is what nests too deeply.
-
-        What was computed while something was cut is kept only until the head of that cycle is done: without that, each
-        level would be computed once for every way that leads to it."""
+        """Compute once. Where a question comes round to itself, it is answered with what is assumed, at first nothing,
+        until the answers agree with what was assumed: so none depends on where the cycle was entered."""
         dependencies = self.project.dependencies
         known = self._memo.get(key)
         if known is not None:
@@ -140,62 +138,58 @@ class Resolver:
             dependencies.mask |= provisional[1]
             self._cut = min(self._cut, provisional[2])
             return provisional[0]
-        if not self._active:
-            return self._on_new_stack(key, compute)
         level = self._active.get(key)
-        if level is not None or key in self._waiting:
-            self._cut = min(self._cut, level or 0)
-            return ()
+        if level is not None:
+            self._cut = min(self._cut, level)
+            self._consulted.add(key)
+            return self._assumed.get(key, ())
         if len(self._active) >= DEPTH:
-            raise _TooDeep(key, compute)
-        return self._evaluate(key, compute)
-
-    def _on_new_stack(self, key: Hashable, compute: Callable[[], Values]) -> Values:
-        """Evaluate; where that nests too deeply, begin at the bottom and come back."""
-        dependencies = self.project.dependencies
-        waiting = [(key, compute)]
-        result: Values = ()
-        stacks = 0
-        outer = dependencies.mask
-        while waiting:
-            current, work = waiting[-1]
-            self._waiting = {other for other, _ in waiting[:-1]}
-            try:
-                result = self._evaluate(current, work)
-                waiting.pop()
-            except _TooDeep as deeper:
-                self._provisional.clear()
-                self._cut = _UNCUT
-                stacks += 1
-                if stacks > MOST_STACKS:
-                    result = ()
-                    break
-                waiting.append((deeper.key, deeper.compute))
-        self._waiting = set()
-        dependencies.mask |= outer
-        return result
-
-    def _evaluate(self, key: Hashable, compute: Callable[[], Values]) -> Values:
-        dependencies = self.project.dependencies
+            self._cut = 0
+            return ()
         level = self._active[key] = len(self._active)
-        outer, dependencies.mask = dependencies.mask, 0
-        outer_cut, self._cut = self._cut, _UNCUT
+        outer, outer_cut = dependencies.mask, self._cut
         since = len(self._provisional)
         try:
-            result = compute()
+            for _ in range(ROUNDS):
+                dependencies.mask, self._cut = 0, _UNCUT
+                result = compute()
+                if self._cut != level or self._agrees(key, result, since):
+                    break
         finally:
             del self._active[key]
             cut, self._cut = self._cut, outer_cut
         if cut >= level:
             self._memo[key] = (result, dependencies.mask)
-        else:
+            self._settle(since, dependencies.mask)
+        else:  # part of a cycle that began further out
             self._provisional[key] = (result, dependencies.mask, cut)
             self._cut = min(outer_cut, cut)
-        if cut == level or not level:  # the head of a cycle: what was computed inside it saw only a part
-            while len(self._provisional) > since:
-                self._provisional.popitem()
         dependencies.mask |= outer
         return result
+
+    def _agrees(self, key: Hashable, result: Values, since: int) -> bool:
+        """Whether a cycle's answers are those that were assumed on the way; if not, they are assumed from now on, and
+        what was computed with the others is dropped."""
+        agrees = True
+        inner = list(islice(self._provisional.items(), since, None))
+        for part, values in ((key, result), *((part, answer[0]) for part, answer in inner)):
+            assumed = self._assumed.get(part, ())
+            if part in self._consulted and not set(values) <= set(assumed):
+                self._assumed[part] = union(assumed, values)
+                agrees = False
+        if not agrees:
+            for part, _ in inner:
+                del self._provisional[part]
+        return agrees
+
+    def _settle(self, since: int, mask: int) -> None:
+        """Keep what was computed inside a cycle that is done."""
+        while len(self._provisional) > since:
+            part, (values, _, _) = self._provisional.popitem()
+            self._memo[part] = (values, mask)
+        if not self._active:
+            self._assumed.clear()
+            self._consulted.clear()
 
     def keep(self, node: ast.expr) -> None:
         """Hold a node that belongs to no module's tree: the memo goes by identity."""

@@ -334,6 +334,7 @@ class _Builder:
 _LEAVES = frozenset({type(None), str, int, ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del, ast.alias})
 """What binds nothing and has no parts that might."""
 
+
 def branches(node: ast.AST) -> list[ast.AST]:
     """A node's parts, without names, constants and imports, which have none that matter: `ast.iter_child_nodes` for
     those who walk whole modules."""
