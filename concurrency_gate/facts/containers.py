@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from . import calls, members
 from .modules import Module
-from .scopes import Scope, branches
+from .scopes import Scope
 from .values import (
     ClassValue,
     Collection,
@@ -22,6 +22,7 @@ from .values import (
     Values,
     union,
 )
+from .walk import branches
 
 if TYPE_CHECKING:
     from .resolver import Resolver

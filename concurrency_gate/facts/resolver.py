@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from . import callers, calls, containers, hints, members, names
+from . import callers, calls, classes, containers, hints, members, names
 from .modules import Class, Function
 from .scopes import Scope
 from .values import (
@@ -72,7 +72,7 @@ class Resolver:
         self._frames: dict[Hashable, Frame] = {}
         self._defaults: dict[Function, Frame] = {}
         self._kept: list[ast.expr] = []
-        self.classes = members.Classes(self)
+        self.classes = classes.Classes(self)
         self.callers = callers.Callers(self)
         sys.setrecursionlimit(max(sys.getrecursionlimit(), DEPTH * FRAMES + 1000))
 
@@ -92,8 +92,20 @@ class Resolver:
             depth = 1 + max((value_depth(v) for _, values in arguments for v in values), default=-1)
             depth = max(depth, closure.depth if closure else 0, value_depth(receiver) if receiver else 0)
             if depth > self._nesting:
-                return self.default_frame(function)
+                return self._shallow(function, arguments)
             found = self._frames[key] = Frame(function, receiver, arguments, closure, depth)
+        return found
+
+    def _shallow(self, function: Function, arguments: tuple[tuple[str, Values], ...]) -> Frame:
+        """The default frame, but for arguments that are names and nothing else: `import_module("threading")`."""
+        named = tuple((name, values) for name, values in arguments if values and all(map(_is_name, values)))
+        frame = self.default_frame(function)
+        if not named:
+            return frame
+        key = (function, frame.receiver, named, frame.closure)
+        found = self._frames.get(key)
+        if found is None:
+            found = self._frames[key] = Frame(function, frame.receiver, named, frame.closure, 0)
         return found
 
     def default_frame(self, function: Function) -> Frame:
@@ -212,6 +224,10 @@ class Resolver:
 
     def subclasses(self, cls: Class) -> tuple[Class, ...]:
         return self.classes.subclasses(cls)
+
+
+def _is_name(value: Value) -> bool:
+    return isinstance(value, (Constant, External)) and getattr(value, "receiver", None) is None
 
 
 def _constant(value: object) -> Values:

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from .walk import LEAVES, parts_of
+
 if TYPE_CHECKING:
     from .modules import Module
 
@@ -135,19 +137,19 @@ class _Builder:
             self.stack.extend((statement, scope, until) for statement in reversed(body))
 
     def push(self, nodes: Iterable[ast.AST | None], scope: Scope, until: Position) -> None:
-        self.stack.extend((node, scope, until) for node in nodes if type(node) not in _LEAVES)  # type: ignore[misc]
+        self.stack.extend((node, scope, until) for node in nodes if type(node) not in LEAVES)  # type: ignore[misc]
 
     def generic(self, node: ast.AST, scope: Scope, until: Position) -> None:
         suites: list[list[ast.stmt]] = []
         kind = type(node)
-        for name in _PARTS.get(kind) or _parts(kind):
+        for name in parts_of(kind):
             value = getattr(node, name, None)
             if type(value) is list:
                 if value and isinstance(value[0], ast.stmt):
                     suites.append(value)
                 elif value:
                     self.push(value, scope, until)
-            elif type(value) not in _LEAVES and isinstance(value, ast.AST):
+            elif type(value) not in LEAVES and isinstance(value, ast.AST):
                 self.stack.append((value, scope, until))
         for suite in reversed(suites):
             self.statements(suite, scope)
@@ -329,34 +331,6 @@ class _Builder:
             scope.bind(target.id, bound)
         elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
             scope.attributes.append((target.value.id, target.attr, bound))
-
-
-_LEAVES = frozenset({type(None), str, int, ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del, ast.alias})
-"""What binds nothing and has no parts that might."""
-
-
-def branches(node: ast.AST) -> list[ast.AST]:
-    """A node's parts, without names, constants and imports, which have none that matter: `ast.iter_child_nodes` for
-    those who walk whole modules."""
-    found: list[ast.AST] = []
-    kind = type(node)
-    for name in _PARTS.get(kind) or _parts(kind):
-        value = getattr(node, name, None)
-        if type(value) is list:
-            found += [part for part in value if type(part) not in _LEAVES]
-        elif type(value) not in _LEAVES and isinstance(value, ast.AST):
-            found.append(value)
-    return found
-
-
-_PARTS: dict[type[ast.AST], tuple[str, ...]] = {}
-
-
-def _parts(kind: type[ast.AST]) -> tuple[str, ...]:
-    """The fields of a node that hold other nodes; worked out once for each type."""
-    names = tuple(name for name in kind._fields if name not in ("ctx", "op", "ops", "type_comment"))
-    _PARTS[kind] = names
-    return names
 
 
 def _target_name(target: ast.expr) -> str:

@@ -117,6 +117,7 @@ def _candidates(
     else:
         roots = node.body  # type: ignore[attr-defined]
     stack: list[ast.AST] = list(roots)[::-1]
+    asked: set[ast.AST] = set()
     while stack:
         current = stack.pop()
         if not mentions.touch(current):
@@ -131,7 +132,8 @@ def _candidates(
                 stack.append(inner)
         elif isinstance(current, ast.Call):
             yield current.func, "call", current
-            yield current, "reference", None
+            if current not in asked:
+                yield current, "reference", None
             if not isinstance(current.func, _NAMING):
                 stack.append(current.func)
             elif isinstance(current.func, ast.Attribute):
@@ -145,11 +147,15 @@ def _candidates(
             for child, form in _children(current, scope):
                 if form == "base":
                     yield child, "base", None  # type: ignore[misc]
+                elif form == "asked" and isinstance(child, _NAMING):
+                    stack.extend(_behind(child))
                 else:
+                    if form == "asked":
+                        asked.add(child)
                     stack.append(child)
 
 
-def _behind(node: ast.Attribute) -> Iterator[ast.AST]:
+def _behind(node: ast.Name | ast.Attribute) -> Iterator[ast.AST]:
     """What an attribute chain is read from, where it is more than a name: the call in `get().run`."""
     inner: ast.expr = node
     while isinstance(inner, ast.Attribute):
@@ -183,11 +189,13 @@ def _children(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.AST, str]]:
         parts = [part for part in (node.left, node.right) if not isinstance(part, _NAMING)]  # `Thread | None`
     elif isinstance(node, ast.ExceptHandler):
         parts = list(node.body)
-    elif isinstance(node, ast.Compare):
-        parts = [part for part in (node.left, *node.comparators) if not isinstance(part, _NAMING)]
-        parts = [
-            e for p in parts for e in (_unnamed(p) if isinstance(p, (ast.Tuple, ast.List, ast.Set)) else [p])
-        ]
+    elif isinstance(node, (ast.Compare, ast.If, ast.While, ast.IfExp, ast.Assert)):
+        for part in ast.iter_child_nodes(node):
+            if isinstance(node, ast.Compare) or part is node.test:
+                yield from ((leaf, "asked") for leaf in _asked(part))
+            else:
+                yield part, ""
+        return
     elif isinstance(node, ast.Subscript):
         parts = [node.value] if isinstance(node.slice, (*_NAMING, ast.Tuple)) else [node.value, node.slice]
     elif isinstance(node, ast.match_case):
@@ -200,8 +208,18 @@ def _children(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.AST, str]]:
         yield part, ""
 
 
-def _unnamed(node: ast.Tuple | ast.List | ast.Set) -> list[ast.expr]:
-    return [element for element in node.elts if not isinstance(element, _NAMING)]
+def _asked(node: ast.AST) -> Iterator[ast.AST]:
+    """What a test or a comparison asks about: `spawn is None`, `not spawn`, `kind in (Thread, Process)`."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield from _asked(node.operand)
+    elif isinstance(node, ast.BoolOp):
+        for value in node.values:
+            yield from _asked(value)
+    elif isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+        for element in node.elts:
+            yield from _asked(element)
+    else:
+        yield node
 
 
 def _names_type(annotation: ast.expr) -> bool:

@@ -119,5 +119,10 @@ def test_every_link_is_found(name: str, tmp_path: Path) -> None:
 
 def test_every_kind_of_constant(tmp_path: Path) -> None:
     """A tree holds more than nodes and strings."""
-    text = b"import threading\nmatch x:\n    case None | True | b'' | 1.5 | -1j: return_ = lambda: b''\nx = ...\n" * 2
-    assert [line for _, line in judge(tmp_path, text + b"def f(): return b'', (yield b''), b''\n" + THREAD)] == [11]
+    text = (
+        b"import threading\nmatch x:\n    case None | True | b'' | 1.5 | -1j: return_ = lambda: b''\nx = ...\n"
+        * 2
+    )
+    assert [
+        line for _, line in judge(tmp_path, text + b"def f(): return b'', (yield b''), b''\n" + THREAD)
+    ] == [11]

@@ -330,6 +330,23 @@ CASES = {
         Worker()
         class Mine(Worker): ...
     """,
+    "own import function": """
+        == helper.py
+        import importlib
+        def load(name, *, needed=True):
+            try:
+                return importlib.import_module(name)
+            except ImportError:
+                if needed:
+                    raise
+        def same(x):
+            return x
+        == main.py
+        from helper import load, same
+        threading = load("threading")
+        threading.Thread()  #> CG101 threading.Thread
+        same(threading.Thread)()  #> CG101 threading.Thread; CG101 same(threading.Thread)
+    """,
     "stub beside": """
         == a.py
         from threading import Thread as T

@@ -125,6 +125,19 @@ TALKS = {
             type(x) in (Thread, Process)
             return x == Thread
     """,
+    "asked about": """
+        import os
+        from threading import Thread
+        def f(make=None):
+            make = make or Thread.mine
+            if Thread: ...
+            if not Thread or make is Thread: ...
+            if getattr(os, "fork", None) is None: ...
+            if getattr(os, "fork", None): ...
+            while Thread and not make: ...
+            assert Thread
+            return 1 if Thread else 2
+    """,
     "except": """
         from threading import Thread
         try: ...
