@@ -55,6 +55,7 @@ class Session:
         self.config = config
         self.rules = rules
         self.overrides = overrides
+        self._prefix = str(sources.root / "_").removesuffix("_")
         self.unread: dict[str, Unread] = {}
         self._unreadable: set[str] = set()
         self.needy: set[str] = set()
@@ -67,22 +68,26 @@ class Session:
         self.project = Project(files, self.read, config.roots)
         given = [path for path in self.judged if str(sources.root / path) in overrides]
         self.memory = Memory(store, self.project, sources.stamps, given) if store is not None else None
-        known = catalogue.load(config.catalogue)
-        self.names = Resolver(self.project, known, nesting=0)
-        effects = frozenset(kind for rule in self._module_rules for kind in rule.effects)
-        self.analysis = Analysis(Resolver(self.project, known), config, effects)
+        self.catalogue = catalogue.load(config.catalogue)
+        self.names = Resolver(self.project, self.catalogue, nesting=0)
         self.calls: set[Step] = set()
         self.unresolved: set[Step] = set()
 
     def read(self, path: str) -> bytes:
         """A file's bytes; empty, and noted, where it has none that can be read."""
-        absolute = self.sources.root / path
+        absolute = self._prefix + path
         try:
-            return self.overrides[str(absolute)] if str(absolute) in self.overrides else read(absolute)
+            return self.overrides[absolute] if absolute in self.overrides else read(absolute)
         except Unreadable as error:
             self.unread[path] = Unread(path, 1, error.reason)
             self._unreadable.add(path)  # not a matter of its text, so it is asked anew each time
             return b""
+
+    @cached_property
+    def analysis(self) -> Analysis:
+        """What transaction blocks reach. The first question reads the project."""
+        effects = frozenset(kind for rule in self._module_rules for kind in rule.effects)
+        return Analysis(Resolver(self.project, self.catalogue), self.config, effects)
 
     @cached_property
     def sieves(self) -> tuple[Sieve, Sieve]:
