@@ -37,7 +37,6 @@ PACKAGES = (
     "scrapy==2.13.3",
     "sentry-sdk==2.45.0",
     "apache-airflow-core==3.1.3",
-    "homeassistant==2025.1.4",
 )
 LIBRARIES = ("3.12", "3.13")
 CONFIGURATION = "include-tests = true\n"
