@@ -144,6 +144,8 @@ def _is_large(node: ast.AST) -> bool:
         return True
     level = [node]
     for _ in range(MOST_LEVELS):
+        if any(isinstance(part, ast.BoolOp) and len(part.values) > MOST_LEVELS for part in level):
+            return True  # flat for ast, but as deep as it is long for LibCST
         level = [child for parent in level for child in ast.iter_child_nodes(parent)]
         if not level:
             return False
