@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from concurrency_gate.facts.scopes import Scope
 from concurrency_gate.facts.values import Constant, External, Frame
+from concurrency_gate.facts.walk import LEAVES, parts_of
 
 if TYPE_CHECKING:
     from concurrency_gate.facts.resolver import Resolver
@@ -24,21 +26,41 @@ class Visit(NamedTuple):
 Guards = tuple[tuple[ast.If, bool], ...]
 """The `if` statements around a node, each with the branch that the node stands in."""
 
-_TELLING = (
-    ast.Call,
-    ast.Await,
-    ast.For,
-    ast.AsyncFor,
-    ast.comprehension,
-    ast.With,
-    ast.AsyncWith,
-    ast.withitem,
-    ast.Yield,
-    ast.YieldFrom,
+
+@dataclass(slots=True)
+class Layout:
+    """The nodes of a body that can lead anywhere, in the order of the text. `spans` says which of them stand in
+    a statement, or in an expression right in one, by its `id`."""
+
+    visits: list[tuple[Visit, Guards]] = field(default_factory=list)
+    spans: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _End:
+    """Stands on the stack behind all that a node holds."""
+
+    key: int
+    start: int
+
+
+_TELLING = frozenset(
+    {
+        ast.Call,
+        ast.Await,
+        ast.For,
+        ast.AsyncFor,
+        ast.comprehension,
+        ast.With,
+        ast.AsyncWith,
+        ast.withitem,
+        ast.Yield,
+        ast.YieldFrom,
+    }
 )
-
-
 _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_HOLDERS = (ast.stmt, ast.withitem)
+"""What the parts of are asked for one by one."""
 
 
 def running(r: Resolver, roots: Sequence[ast.AST], scope: Scope, frame: Frame | None) -> Iterator[Visit]:
@@ -46,7 +68,7 @@ def running(r: Resolver, roots: Sequence[ast.AST], scope: Scope, frame: Frame | 
     and the branches that cannot be taken: those under a parameter that this frame knows to be None, and those
     for "no transaction is open"."""
     known: dict[int, bool | None] = {}
-    for visit, guards in _layout(r, roots, scope):
+    for visit, guards in _laid_out(r, roots, scope):
         for test, branch in guards:
             if id(test) not in known:
                 known[id(test)] = truth(r, test.test, scope, frame)
@@ -56,75 +78,93 @@ def running(r: Resolver, roots: Sequence[ast.AST], scope: Scope, frame: Frame | 
             yield visit
 
 
-def _layout(r: Resolver, roots: Sequence[ast.AST], scope: Scope) -> list[tuple[Visit, Guards]]:
-    """A body's nodes, the same for all frames. That of a whole function is kept: many frames run it."""
-    if scope.kind == "function" and roots is scope.node.body:  # type: ignore[attr-defined]
-        kept = scope.module.function(scope).__dict__
-        if "layout" not in kept:
-            kept["layout"] = _lay_out(r, roots, scope)
-        found: list[tuple[Visit, Guards]] = kept["layout"]
-        return found
-    return _lay_out(r, roots, scope)
-
-
-def _lay_out(r: Resolver, roots: Sequence[ast.AST], scope: Scope) -> list[tuple[Visit, Guards]]:
-    properties = r.project.property_names
+def _laid_out(r: Resolver, roots: Sequence[ast.AST], scope: Scope) -> Iterable[tuple[Visit, Guards]]:
+    """What of a scope's layout stands in these nodes. A layout is made once: many frames run a body, and many
+    questions are asked about each of its statements."""
+    properties = r.project.property_names  # asked each time: whoever looks at a kept layout rests on them too
+    body = getattr(scope.node, "body", None)
+    if not isinstance(body, list):
+        return _lay_out(properties, roots, scope).visits
+    kept: dict[int, Layout] = scope.module.__dict__.setdefault("layouts", {})
+    layout = kept.get(id(scope))
+    if layout is None:
+        layout = kept[id(scope)] = _lay_out(properties, body, scope)
+    if roots is body:
+        return layout.visits
     found: list[tuple[Visit, Guards]] = []
-    stack = _suite(roots, None, scope, ())[::-1]
-    while stack:
-        visit, guards = item = stack.pop()
-        node = visit.node
-        if isinstance(node, _TELLING) or (isinstance(node, ast.Attribute) and node.attr in properties):
-            found.append(item)
-        where = visit.scope
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            where = visit.scope.children.get(id(node), where)
-        if isinstance(node, ast.If):
-            for branch, suite in ((False, node.orelse), (True, node.body)):
-                stack += _suite(suite, node, where, (*guards, (node, branch)))[::-1]
-            stack.append((Visit(node.test, node, where), guards))
-            continue
-        parts: list[tuple[Visit, Guards]] = []
-        for part in _parts(node):
-            if isinstance(part, list):
-                parts += _suite(part, node, where, guards)
-            else:
-                parts.append((Visit(part, node, where), guards))
-        stack += reversed(parts)
+    for root in roots:
+        span = layout.spans.get(id(root))
+        found += layout.visits[span[0] : span[1]] if span else _lay_out(properties, [root], scope).visits
     return found
 
 
-def _parts(node: ast.AST) -> Iterator[ast.AST | list[ast.AST]]:
+def _lay_out(properties: frozenset[str], roots: Sequence[ast.AST], scope: Scope) -> Layout:
+    layout = Layout()
+    found = layout.visits
+    stack: list[tuple[ast.AST | _End, ast.AST | None, Scope, Guards]] = _suite(roots, None, scope, ())
+    while stack:
+        node, parent, where, guards = stack.pop()
+        kind = type(node)
+        if isinstance(node, _End):
+            layout.spans[node.key] = (node.start, len(found))
+            continue
+        if parent is None or isinstance(parent, _HOLDERS) or isinstance(node, ast.stmt):
+            stack.append((_End(id(node), len(found)), None, where, ()))
+        if kind in _TELLING or (kind is ast.Attribute and node.attr in properties):  # type: ignore[attr-defined]
+            found.append((Visit(node, parent, where), guards))
+        if kind in _OPENING_SCOPES:
+            where = where.children.get(id(node), where)
+        if isinstance(node, ast.If):
+            stack += _suite(node.orelse, node, where, (*guards, (node, False)))
+            stack += _suite(node.body, node, where, (*guards, (node, True)))
+            stack.append((node.test, node, where, guards))
+            continue
+        for part in reversed(_parts(node)):
+            if isinstance(part, list):
+                stack += _suite(part, node, where, guards)
+            else:
+                stack.append((part, node, where, guards))
+    return layout
+
+
+_OPENING_SCOPES = frozenset(
+    {ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp}
+)
+
+
+def _parts(node: ast.AST) -> list[ast.AST | list[ast.AST]]:
     """What of a node runs when it runs, in the order of the text; suites as they are."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        yield from (*node.decorator_list, *node.args.defaults)
-    elif isinstance(node, ast.ClassDef):
-        yield node.body  # type: ignore[misc]
-    elif isinstance(node, ast.AnnAssign):
-        if node.value is not None:
-            yield node.value
-    elif not isinstance(node, ast.Lambda):
-        for _, value in ast.iter_fields(node):
-            if isinstance(value, list):
-                yield [
-                    part for part in value if isinstance(part, ast.AST) and not isinstance(part, ast.Constant)
-                ]
-            elif isinstance(value, ast.AST) and not isinstance(value, ast.Constant):
-                yield value
+        return [*node.decorator_list, *node.args.defaults]
+    if isinstance(node, ast.ClassDef):
+        return [node.body]  # type: ignore[list-item]
+    if isinstance(node, ast.AnnAssign):
+        return [node.value] if node.value is not None else []
+    if isinstance(node, ast.Lambda):
+        return []
+    found: list[ast.AST | list[ast.AST]] = []
+    for name in parts_of(type(node)):
+        value = getattr(node, name, None)
+        if type(value) is list:
+            found.append([part for part in value if type(part) not in LEAVES])
+        elif type(value) not in LEAVES and isinstance(value, ast.AST):
+            found.append(value)
+    return found
 
 
 def _suite(
     nodes: Sequence[ast.AST], parent: ast.AST | None, scope: Scope, guards: Guards
-) -> list[tuple[Visit, Guards]]:
-    """Nodes that run one after the other: what follows `if test: return` stands in its other branch."""
-    found: list[tuple[Visit, Guards]] = []
+) -> list[tuple[ast.AST | _End, ast.AST | None, Scope, Guards]]:
+    """Nodes that run one after the other, the last one first: what follows `if test: return` stands in its other
+    branch."""
+    found: list[tuple[ast.AST | _End, ast.AST | None, Scope, Guards]] = []
     for node in nodes:
-        found.append((Visit(node, parent, scope), guards))
+        found.append((node, parent, scope, guards))
         if isinstance(node, ast.If):
             for branch, suite in ((False, node.body), (True, node.orelse)):
                 if suite and isinstance(suite[-1], _LEAVING):
                     guards = (*guards, (node, branch))
-    return found
+    return found[::-1]
 
 
 def truth(r: Resolver, test: ast.expr, scope: Scope, frame: Frame | None) -> bool | None:
