@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
@@ -85,16 +86,24 @@ class Setting:
 def load(additions: Mapping[str, object] | None = None) -> Catalogue:
     """The packaged catalogue with a team's additions (one flat table with the keys of a library's table).
 
-    Reads about a dozen small files. Raises CatalogueError for a mistake in the additions, one line that
-    starts with the key.
+    Raises CatalogueError for a mistake in the additions, one line that starts with the key.
     """
+    known = _load_packaged()
+    if not additions:
+        return known
+    _guard(known, additions)
+    data = deepcopy(known.data)
+    form.add(data, PROJECT, additions, "catalogue")
+    return Catalogue(data)
+
+
+@cache
+def _load_packaged() -> Catalogue:
+    """Reads about a dozen small files, once in a process: that takes longer than judging a small project."""
     data = form.empty()
     for path in packaged():
         for library, table in tomllib.loads(path.read_text("utf-8")).items():
             form.add(data, library, table, f"{path.name}: {library}")
-    if additions:
-        _guard(Catalogue(data), additions)
-        form.add(data, PROJECT, additions, "catalogue")
     return Catalogue(data)
 
 
@@ -190,12 +199,26 @@ class Catalogue:
         """The identifiers of which a file's text must hold one to use a name of these kinds (of EFFECTS or
         MARKS) directly: the last component in every spelling; for a wildcard, or for `__call__`, the class
         or module that owns it."""
+        return frozenset(map(_word, self._names(kinds)))
+
+    def mentions(self, kinds: Iterable[str]) -> frozenset[str]:
+        """As `words`, but with a dot before a word that names nothing but methods: only `.word`, or the word as
+        a text of its own, is a use of those."""
+        plain: set[str] = set()
+        methods: set[str] = set()
+        for name in self._names(kinds):
+            owner, _, member = name.rpartition(".")
+            is_method = member not in ("*", "__call__") and owner.rpartition(".")[2][:1].isupper()
+            (methods if is_method else plain).add(_word(name))
+        return frozenset(plain | {f".{word}" for word in methods - plain})
+
+    def _names(self, kinds: Iterable[str]) -> set[str]:
         wanted = set(kinds)
         names = {name for name, rows in self.data["effects"].items() if any(row[0] in wanted for row in rows)}
         names.update(name for kind in wanted & set(MARKS) for name in self.data["marks"][kind])
         names.update(alias for alias in self.data["alias"] if self.canonical(alias) in names)
         names.update(name for name in self.data["bases"] if names.intersection(self._ancestors(name)))
-        return frozenset(map(_word, names))
+        return names
 
     def is_known(self, name: str) -> bool:
         """Whether anything is said of the name, of what can be read from it, or of what calling it gives."""
@@ -219,6 +242,13 @@ class Catalogue:
                 if form.shape(text).name in classes and name not in classes:
                     found.add((name.partition(".")[0], _word(name)))
         return sorted(found)
+
+    @cached_property
+    def switches(self) -> list[str]:
+        """What a call must be given, as text, to switch something on for a whole project: a word that its file
+        holds."""
+        entries = (entry for name in self.data["marks"]["switches"] for entry in self.marks("switches", name))
+        return sorted({str(entry.when.value) for entry in entries if entry.when is not None})
 
     def marked(self, kind: str) -> bool:
         """Whether there is any entry under a key of MARKS."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .facts.mentions import Mentions
+from .facts.mentions import ATTRIBUTE, Mentions
 from .facts.modules import Module
 from .facts.project import Project
 from .facts.resolver import Resolver
@@ -48,9 +48,10 @@ class Sieve:
         self._mentions: dict[str, Mentions] = {}
 
     def spread(self, words: Iterable[str], narrower: Iterable[tuple[str, Sequence[str]]] = ()) -> None:
-        """Follow words until nothing new comes; `narrower` are words that matter in some files only."""
+        """Follow words until nothing new comes; with a dot before it a word stands for an attribute. `narrower`
+        are words that matter in some files only."""
         known = dict.fromkeys(words)
-        queue = [(word, self._project.files_with(word)) for word in known]
+        queue = [(word, self._holding(word)) for word in known]
         queue += narrower
         for word, paths in queue:
             for path in paths:
@@ -58,6 +59,10 @@ class Sieve:
                     if name not in known:
                         known[name] = None
                         queue.append((name, self._project.files_with(name)))
+
+    def _holding(self, word: str) -> Sequence[str]:
+        attribute = word.removeprefix(".")
+        return self._project.files_with(attribute, "" if attribute == word else ATTRIBUTE % attribute)
 
     def mentions(self, path: str) -> Mentions | None:
         """The lines that matter in a file; None for one that no word reached. Parses the file."""

@@ -12,10 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from .cache import Store
-from .facts.project import Project, traits, words_in
+from .facts.index import Told
+from .facts.project import Project, matches, traits, words_in
 from .inspection import Unread
 from .replay import is_settled
 from .rule import Finding, Step
@@ -69,11 +72,13 @@ class _File:
 
 @dataclass
 class _Saved:
-    """What the last run left. `answers` go with `questions`: indices of `files` for words and bases."""
+    """What the last run left. `answers` go with `questions`: places in `files` for words and bases, none for
+    what an index was asked, for `indices` has those."""
 
     files: dict[str, _File] = field(default_factory=dict)
     questions: list[tuple[str, str]] = field(default_factory=list)
     answers: list[Any] = field(default_factory=list)
+    indices: dict[str, tuple[Told, int]] = field(default_factory=dict)
     tapes: list[dict[str, Tape]] = field(default_factory=list)
     verdicts: dict[str, list[Any]] = field(default_factory=dict)
 
@@ -82,7 +87,7 @@ class _Saved:
         """Nothing where `data` is not what `dump` gives."""
         try:
             parts: Any = data
-            files, questions, answers, tapes, verdicts = parts
+            files, questions, answers, indices, tapes, verdicts = parts
             played = [
                 {
                     path: Tape([(w, tuple(n)) for w, n in steps], int(mask, 16))
@@ -91,7 +96,8 @@ class _Saved:
                 for family in tapes
             ]
             named = {path: _File(*file) for path, file in files.items()}
-            return cls(named, [(kind, key) for kind, key in questions], answers, played, verdicts)
+            told = {kind: (told, int(mask, 16)) for kind, (told, mask) in indices.items()}
+            return cls(named, [(kind, key) for kind, key in questions], answers, told, played, verdicts)
         except (TypeError, ValueError, AttributeError):
             return cls()
 
@@ -100,7 +106,8 @@ class _Saved:
             {path: (tape.steps, f"{tape.mask:x}") for path, tape in family.items()} for family in self.tapes
         ]
         files = {path: (f.digest, f.traits, f.name, f.stamp) for path, f in self.files.items()}
-        return [files, self.questions, self.answers, tapes, self.verdicts]
+        indices = {kind: (told, f"{mask:x}") for kind, (told, mask) in self.indices.items()}
+        return [files, self.questions, self.answers, indices, tapes, self.verdicts]
 
 
 class Memory:
@@ -122,12 +129,16 @@ class Memory:
         self._order = {path: number for number, path in enumerate(self._files)}
         self._answers: list[Any] = []
         self._broken = self._compare()
+        self._open = self._recall_indices()
+        unsure = self._broken | self._open
         self.tapes = [
-            {path: tape for path, tape in family.items() if self._holds(path, tape.mask)}
+            {path: tape for path, tape in family.items() if path in self._files and not tape.mask & unsure}
             for family in self._saved.tapes or [{}] * _FAMILIES
         ]
 
     def _holds(self, path: str, mask: int) -> bool:
+        if mask & self._open and not mask & self._broken:
+            self._search_again()
         return path in self._files and not mask & self._broken
 
     def verdict(self, path: str, words: str) -> Verdict | None:
@@ -175,9 +186,12 @@ class Memory:
         indices = {path: number for number, path in enumerate(old)}
         order = self._order
 
-        def words_answer(word: bytes, answer: Sequence[int]) -> tuple[bool, list[int]]:
+        def words_answer(asked: str, answer: Sequence[int]) -> tuple[bool, list[int]]:
+            word, _, form = asked.partition("\n")
             had = {path for path in touched if indices.get(path) in answer}
-            have = {path for path in words if word in words[path]}
+            have = {path for path in words if word.encode() in words[path]}
+            if form:
+                have = {path for path in have if matches(project.text(path), form)}
             if had == have and not moved:
                 return True, list(answer)
             kept = [paths[number] for number in answer if paths[number] not in had]
@@ -190,7 +204,7 @@ class Memory:
             if kind == "module":
                 same = key not in touched
             elif kind == "word":
-                same, answer = words_answer(key.encode(), answer) if touched else (True, answer)
+                same, answer = words_answer(key, answer) if touched else (True, answer)
                 recalled[kind, key] = [names[place] for place in answer]
             elif kind == "base":
                 same = traits_hold
@@ -201,13 +215,36 @@ class Memory:
                 same = traits_hold
                 if same:
                     recalled[kind, key] = answer
-            else:
+            elif kind in ("name", "neighbour"):
                 same = not moved or self._answer(kind, key) == answer
+            else:
+                same = kind in self._saved.indices
             self._answers.append(answer)
             if not same:
                 broken |= 1 << number
         project.recalled = recalled
         return broken
+
+    def _recall_indices(self) -> int:
+        """Hands the project the indices that still hold; gives the mask of the questions to those that may not."""
+        asked = dict.fromkeys(self._saved.indices, 0)
+        for number, (kind, _) in enumerate(self._saved.questions):
+            if kind in asked:
+                asked[kind] |= 1 << number
+        unsure = self._broken | reduce(or_, asked.values(), 0)
+        held = {kind: index for kind, index in self._saved.indices.items() if not index[1] & unsure}
+        self._project.recalled_indices = held
+        return reduce(or_, (mask for kind, mask in asked.items() if kind not in held), 0)
+
+    def _search_again(self) -> None:
+        """Search for the indices anew, to see which of the questions to them have other answers now."""
+        asked, self._open = self._open, 0
+        told = {kind: index.told() for kind, index in self._project.indices.items()}
+        for number, (kind, key) in enumerate(self._saved.questions):
+            if asked >> number & 1:
+                old, _ = self._saved.indices[kind]
+                if _plain(old.get(key, ())) != _plain(told.get(kind, {}).get(key, ())):
+                    self._broken |= 1 << number
 
     def _answer(self, kind: str, key: str) -> Any:
         project = self._project
@@ -219,9 +256,9 @@ class Memory:
         if kind == "properties":
             return sorted(project.property_names)
         if kind in ("word", "base"):
-            found = project.files_with(key) if kind == "word" else project.files_with_base(key)
+            found = project.files_with(*key.split("\n")) if kind == "word" else project.files_with_base(key)
             return [self._order[path] for path in found]
-        return None  # a module's text is among the files
+        return None  # a module's text is among the files, and what an index tells is kept as a whole
 
     # -- what this run leaves --------------------------------------------------------------------------
 
@@ -240,9 +277,13 @@ class Memory:
             else self._answer(kind, key)
             for number, (kind, key) in enumerate(list(questions))
         ]
-        left = _Saved(
-            self._files, list(questions[: len(answers)]), answers, [dict(t) for t in tapes], verdicts
-        )
+        indices = {
+            kind: (index.told(), index.rests_on())
+            for kind, index in self._project.indices.items()
+            if index.is_known
+        }
+        kept = list(questions[: len(answers)])
+        left = _Saved(self._files, kept, answers, indices, [dict(t) for t in tapes], verdicts)
         if len(answers) > 2 * max(_asked(left), 1000):
             left = _Saved()  # most questions are nobody's any more: the next run starts anew
         self._pack.put(_PACK, left.dump())
@@ -250,6 +291,11 @@ class Memory:
 
 def _digest_of(found: Iterable[str]) -> str:
     return digest("\0".join(found).encode("utf-8", "surrogatepass"))
+
+
+def _plain(finds: Iterable[Iterable[str]]) -> list[list[str]]:
+    """As they come back from a cache."""
+    return [list(find) for find in finds]
 
 
 def _traits(file: _File | None) -> str:

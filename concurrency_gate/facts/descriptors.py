@@ -91,8 +91,7 @@ def _named(r: Resolver, name: Constant, holder: Class) -> Value | None:
     near = [v for v in exports.member(r, holder.module, word) if isinstance(v, ClassValue)] if word else []
     if near:
         return near[0]
-    header = f"class {word}(".encode()
-    paths = [path for path in r.project.files_with(word) if header in r.project.text(path)] if word else []
+    paths = r.project.files_with(word, rf"\bclass {word}\(") if word.isidentifier() else []
     under = [path for path in paths if label in path.split("/")[:-1]] or paths
     if len(under) > NAMED:
         return None

@@ -22,6 +22,9 @@ WORDS = bytes(c if c == 95 or c >= 128 or chr(c).isalnum() else 32 for c in rang
 LONGEST = 400
 """Longer strings name nothing."""
 
+ATTRIBUTE = r"""[.'"](?:\s|\\|#[^\n]*)*%s\b"""
+"""How a text must hold a word to use it as an attribute, or to give it as a text of its own."""
+
 _IDENTIFIER = re.compile(r"\w+")
 
 
@@ -35,6 +38,8 @@ class Mentions:
         self._by_word: dict[str, set[int]] = {}
         for word, number in _words(module.tree):
             self._by_word.setdefault(word, set()).add(number)
+            if word[0] == ".":
+                self._by_word.setdefault(word[1:], set()).add(number)
         self._bound: dict[int, list[str]] = {}
         for name, first, last in _bound_lines(module):
             for number in range(first, last + 1):
@@ -71,8 +76,8 @@ class Mentions:
 
 
 def _words(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """Every identifier that the module uses, in its code or in a string that is no docstring, with its
-    line."""
+    """Every identifier that the module uses, in its code or in a string that is no docstring, with its line; with a
+    dot before it where it may be an attribute's."""
     stack: list[ast.AST] = [tree]
     while stack:
         node = stack.pop()
@@ -83,10 +88,10 @@ def _words(tree: ast.Module) -> Iterator[tuple[str, int]]:
         if kind is ast.Constant:
             if isinstance(node.value, str) and len(node.value) < LONGEST:  # type: ignore[attr-defined]
                 for word in _IDENTIFIER.findall(node.value):  # type: ignore[attr-defined]
-                    yield word, node.lineno  # type: ignore[attr-defined]
+                    yield word if word != node.value else f".{word}", node.lineno  # type: ignore[attr-defined]
             continue
         if kind is ast.Attribute:
-            yield node.attr, node.end_lineno  # type: ignore[attr-defined]
+            yield f".{node.attr}", node.end_lineno  # type: ignore[attr-defined]
         elif kind is ast.alias:
             for word in node.name.split("."):  # type: ignore[attr-defined]
                 yield word, node.lineno  # type: ignore[attr-defined]

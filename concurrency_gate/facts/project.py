@@ -17,10 +17,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
 
 from .mentions import WORDS
 from .modules import Module
 from .syntax import Unparsable, parse
+
+if TYPE_CHECKING:
+    from .index import Index, Told
 
 _CODING = re.compile(rb"(?:[^\n]*\n)?[ \t\f]*#[^\n]*coding[:=]")
 _HEADER = re.compile(rb"(?m)^[ \t]*class[ \t]+(\w+)[^\n(]*\(([^)]*)\)")
@@ -78,6 +82,11 @@ def words_in(text: bytes) -> set[bytes]:
     return set(searchable(text).translate(WORDS).split())
 
 
+def matches(text: bytes, form: str) -> bool:
+    """Whether a file's text holds something of that form."""
+    return re.search(form.encode(), searchable(text)) is not None
+
+
 def traits(text: bytes) -> list[str]:
     """All that a text tells about classes' bases, names given anew, and properties."""
     found = {b"\0".join(found) for pattern in (_HEADER, _RENAMED) for found in pattern.findall(text)}
@@ -99,9 +108,13 @@ class Project:
         self._text: dict[str, bytes] = {}
         self._modules: dict[str, Module | None] = {}
         self._namespaces: dict[str, Module] = {}
+        self._files_by_form: dict[str, list[str]] = {}
         self.recalled: Mapping[tuple[str, str], Sequence[str]] = {}
         """Answers that are known from an earlier run and that still hold; they spare reading the whole
         project."""
+        self.indices: dict[str, Index[Any]] = {}
+        self.recalled_indices: Mapping[str, tuple[Told, int]] = {}
+        """What an earlier run's indices told, each with the mask of what it rests on, where it still holds."""
 
     # -- text ---------------------------------------------------------------------------------------------------
 
@@ -121,13 +134,20 @@ class Project:
                 index.setdefault(word, []).append(path)
         return index
 
-    def files_with(self, word: str) -> Sequence[str]:
-        """The files whose text holds the identifier, in the project's order."""
-        self.dependencies.note("word", word)
-        recalled = self.recalled.get(("word", word))
+    def files_with(self, word: str, form: str = "") -> Sequence[str]:
+        """The files whose text holds the identifier, in the project's order; `form` is a regular expression with
+        the word in it that the text must match, too."""
+        asked = f"{word}\n{form}" if form else word
+        self.dependencies.note("word", asked)
+        recalled = self.recalled.get(("word", asked))
         if recalled is not None:
             return recalled
-        return self._files_by_word.get(word.encode(), ())
+        paths = self._files_by_word.get(word.encode(), ())
+        if not form:
+            return paths
+        if asked not in self._files_by_form:
+            self._files_by_form[asked] = [path for path in paths if matches(self.text(path), form)]
+        return self._files_by_form[asked]
 
     @cached_property
     def _headers(self) -> dict[str, dict[str, None]]:

@@ -22,7 +22,9 @@ from .wrappers import Wrappers
 if TYPE_CHECKING:
     from concurrency_gate.facts.resolver import Resolver
 
-_MARKS = ("blocks", "decorators", "handlers", "injects", "begins")
+_USED = ("blocks", "decorators", "begins")
+_DEFINED = ("handlers", "injects")
+"""Marks of what a file uses, and of what it may only define or annotate with."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,9 +74,10 @@ class Blocks:
         return found
 
     def _words(self) -> list[str]:
-        words = set(self._resolver.catalogue.words(_MARKS))
+        catalogue = self._resolver.catalogue
+        words = {*catalogue.mentions(_USED), *catalogue.words(_DEFINED)}
         words |= {owner.rpartition(".")[2] for owner, _, _ in self._transactional}
-        words |= self._openers.transacting
+        words |= {f".{word}" for word in self._openers.transacting}
         return sorted(words)
 
     def _offered(self, module: Module, mentions: Mentions) -> Iterator[str]:
@@ -82,15 +85,11 @@ class Blocks:
         that a word
         reaches can be one."""
         for scope in module.scopes:
-            key = id(scope.node)
-            if scope.kind in ("function", "class") and key not in self._read and mentions.touch(scope.node):
-                self._read.add(key)
-                yield from self._wrapper(module, scope)
+            if scope.kind in ("function", "class") and mentions.touch(scope.node):
+                yield from self._wrapper(module, scope, mentions)
             for name, binding in _kept(scope):
-                if id(binding) not in self._read and mentions.touch(binding.node):
-                    self._read.add(id(binding))
-                    if self._is_kept(binding, scope):
-                        yield name
+                if mentions.touch(binding.node) and self._is_news(binding) and self._is_kept(binding, scope):
+                    yield name
             for name, bindings in scope.bindings.items() if scope.kind == "module" else ():
                 if any(b.kind == "from" and b.item != name and b.item in mentions.names for b in bindings):
                     yield name  # a wrapper under another name
@@ -104,16 +103,25 @@ class Blocks:
         values = self._resolver.values(node, scope, frame_at(self._resolver, scope))
         return any(isinstance(v, (External, Object)) and self._openers.of_value(v) for v in values)
 
-    def _wrapper(self, module: Module, scope: Scope) -> Iterator[str]:
+    def _wrapper(self, module: Module, scope: Scope, mentions: Mentions) -> Iterator[str]:
         if scope.kind == "class":
-            if self._wrappers.opens(module.cls(scope)):
+            if self._is_news(scope.node) and self._wrappers.opens(module.cls(scope)):
                 yield scope.name
             return
         function = module.function(scope)
-        if self._wrappers.exported(function):
+        returned = [node for node in scope.returns if mentions.touch(node) and self._is_news(node)]
+        if self._wrappers.gives(function, returned) or (
+            self._is_news(scope.node) and self._wrappers.exported(function)
+        ):
             while function.parent is not None:
                 function = function.parent
             yield function.name
+
+    def _is_news(self, node: ast.AST | Binding) -> bool:
+        """Whether the node is met for the first time; from now on it has been."""
+        known = len(self._read)
+        self._read.add(id(node))
+        return len(self._read) > known
 
     # -- which code --------------------------------------------------------------------------------------------------
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from concurrency_gate.facts.conditions import holds
+from concurrency_gate.facts.index import Index
 from concurrency_gate.facts.modules import Class, Function, Module
 from concurrency_gate.facts.scopes import Scope
 from concurrency_gate.facts.uses import frame_at
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from concurrency_gate.catalogue import Entry
     from concurrency_gate.facts.resolver import Resolver
 
-Index = dict[str, dict[Function, Opener]]
-"""By file: each function that runs in a transaction, and what opens it."""
+Wrapped = tuple[Function, Opener]
+"""A function that runs in a transaction, and what opens that."""
+
+_APPLIED = r"\b%s(?:\([^()]*\))?\(\s*[A-Za-z_][\w.]*\s*\)"
+"""A decorator that is called on a name: `atomic(view)`, `atomic(using="replica")(view)`."""
 
 
 class Requests:
@@ -32,40 +35,33 @@ class Requests:
     def __init__(self, resolver: Resolver, wrappers: Wrappers) -> None:
         self._resolver = resolver
         self._wrappers = wrappers
-        self._found: tuple[Index, int] | None = None
+        self._index = Index(resolver.project, "wrapped", self._search, _told)
 
     def of_module(self, module: Module) -> dict[Function, Opener]:
         """The module's functions that run in a transaction because of what stands elsewhere."""
-        return self.index().get(module.path, {})
+        found: dict[Function, Opener] = {}
+        for function, opener in self._index.get(module.path):
+            found.setdefault(function, opener)
+        return found
 
     def words(self) -> list[tuple[str, list[str]]]:
         """The functions' names, each with the files that hold them: what leads a search by words there."""
         found: dict[str, dict[str, None]] = {}
-        for path, functions in self.index().items():
-            for function in functions:
-                found.setdefault(function.name, {})[path] = None
+        for path, functions in self._index.told().items():
+            for qualname, *_ in functions:
+                found.setdefault(qualname.rpartition(".")[2], {})[path] = None
         return [(name, list(paths)) for name, paths in sorted(found.items())]
 
-    def index(self) -> Index:
-        dependencies = self._resolver.project.dependencies
-        if self._found is None:
-            outer, dependencies.mask = dependencies.mask, 0
-            found: Index = {}
-            for function, opener in (*self._applied(), *self._views()):
-                found.setdefault(function.module.path, {}).setdefault(function, opener)
-            self._found = (found, dependencies.mask)
-            dependencies.mask = outer
-        dependencies.mask |= self._found[1]
-        return self._found[0]
+    def _search(self) -> Iterator[tuple[str, Wrapped, int]]:
+        for function, opener in (*self._applied(), *self._views()):
+            yield function.module.path, (function, opener), 0
 
     # -- decorators that are called -----
 
     def _applied(self) -> Iterator[tuple[Function, Opener]]:
         r = self._resolver
         words = r.catalogue.words({"decorators"})
-        names = "|".join(sorted(words)).encode()
-        applied = re.compile(rb"\b(?:%s)(?:\([^()]*\))?\(\s*[A-Za-z_][\w.]*\s*\)" % names)
-        for module in self._modules_with(words, applied):
+        for module in self._modules_with(words, _APPLIED):
             for node, scope in self._calls(module):
                 named = node.func.func if isinstance(node.func, ast.Call) else node.func
                 word = named.attr if isinstance(named, ast.Attribute) else getattr(named, "id", "")
@@ -103,16 +99,18 @@ class Requests:
                 )
                 yield setting.library, opener
                 yield "", opener
-        for module in self._modules_with(r.catalogue.words({"switches"})):
-            for node, scope in self._calls(module):
-                for value in r.values(node.func, scope, frame_at(r, scope)):
-                    if isinstance(value, External):
-                        for entry in r.catalogue.marks("switches", value.name):
-                            if entry.when is not None and holds(entry.when, node):
-                                yield (
-                                    entry.library,
-                                    Opener(str(entry.when.value), entry.library, entry.instead),
-                                )
+        for given in r.catalogue.switches:
+            for module in self._modules_with([given]):
+                for node, scope in self._calls(module):
+                    for entry in self._switches(node, scope):
+                        yield entry.library, Opener(given, entry.library, entry.instead)
+
+    def _switches(self, node: ast.Call, scope: Scope) -> Iterator[Entry]:
+        r = self._resolver
+        for value in r.values(node.func, scope, frame_at(r, scope)):
+            for entry in r.catalogue.marks("switches", value.name) if isinstance(value, External) else ():
+                if entry.when is not None and holds(entry.when, node):
+                    yield entry
 
     def _advice(self, library: str) -> str:
         advice: str = self._resolver.catalogue.data["instead"].get(library, "")
@@ -215,11 +213,12 @@ class Requests:
 
     # -- reading ---------------------------------------------------------------------------
 
-    def _modules_with(self, words: frozenset[str], form: re.Pattern[bytes] | None = None) -> Iterator[Module]:
+    def _modules_with(self, words: Iterable[str], form: str = "") -> Iterator[Module]:
+        """The modules that hold a word; `form` is a regular expression that stands around it."""
         project = self._resolver.project
-        paths = {path for word in sorted(words) for path in project.files_with(word)}
-        if form is not None:
-            paths = {path for path in paths if form.search(project.text(path))}
+        paths = {
+            path for word in sorted(words) for path in project.files_with(word, form % word if form else "")
+        }
         yield from project.modules(path for path in project.files if path in paths)
 
     def _calls(self, module: Module) -> Iterator[tuple[ast.Call, Scope]]:
@@ -229,6 +228,11 @@ class Requests:
                 for visit in running(self._resolver, body, scope, frame_at(self._resolver, scope)):
                     if isinstance(visit.node, ast.Call):
                         yield visit.node, visit.scope
+
+
+def _told(wrapped: Wrapped) -> Sequence[str]:
+    function, opener = wrapped
+    return function.qualname, str(function.line), opener.name, opener.library, opener.instead
 
 
 def _is_true(node: ast.expr) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from concurrency_gate.facts import calls
+from concurrency_gate.facts.index import Index
 from concurrency_gate.facts.modules import Module
 from concurrency_gate.facts.scopes import Scope
 from concurrency_gate.facts.uses import frame_at
@@ -25,8 +26,8 @@ from concurrency_gate.facts.values import (
 if TYPE_CHECKING:
     from concurrency_gate.facts.resolver import Resolver
 
-Registration = tuple[str, Values, FunctionValue]
-"""(the signal's name, senders, receiver); no senders means all."""
+Registration = tuple[Values, FunctionValue]
+"""Senders and receiver; no senders means all."""
 
 
 class Signals:
@@ -34,15 +35,15 @@ class Signals:
 
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver
-        self._found: tuple[list[Registration], int] | None = None
+        self._index = Index(resolver.project, "receivers", self._search, _told)
 
     def receivers(self, signal: str, comes_from: Callable[[Value], bool]) -> Iterator[Frame]:
         """The receivers of a signal, by its name, that listen to all senders or to one that it comes from."""
         if not signal:
             return
         name = self._resolver.catalogue.canonical(signal)
-        for registered, senders, receiver in self._registrations():
-            if registered == name and (not senders or any(map(comes_from, senders))):
+        for senders, receiver in self._index.get(name):
+            if not senders or any(map(comes_from, senders)):
                 yield calls.frame_of(self._resolver, receiver, calls.NOTHING)
 
     def sent(self, signal: Value, given: Arguments) -> Iterator[Frame]:
@@ -59,23 +60,21 @@ class Signals:
             for each in sender
         )
 
-    def _registrations(self) -> list[Registration]:
-        dependencies = self._resolver.project.dependencies
-        if self._found is None:
-            outer, dependencies.mask = dependencies.mask, 0
-            self._found = (list(self._search()), dependencies.mask)
-            dependencies.mask = outer
-        dependencies.mask |= self._found[1]
-        return self._found[0]
-
-    def _search(self) -> Iterator[Registration]:
+    def _search(self) -> Iterator[tuple[str, Registration, int]]:
         project = self._resolver.project
+        dependencies = project.dependencies
         words = self._resolver.catalogue.words({"registers"})
         paths = dict.fromkeys(path for word in sorted(words) for path in project.files_with(word))
-        for module in project.modules(path for path in project.files if path in paths):
-            yield from self._in_module(module)
+        for path in project.files:
+            if path not in paths:
+                continue
+            outer, dependencies.mask = dependencies.mask, 0
+            for module in project.modules([path]):
+                for name, registration in self._in_module(module):
+                    yield name, registration, dependencies.mask
+            dependencies.mask |= outer
 
-    def _in_module(self, module: Module) -> Iterator[Registration]:
+    def _in_module(self, module: Module) -> Iterator[tuple[str, Registration]]:
         for scope in module.scopes:
             node = scope.node
             if scope.parent is not None and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -87,7 +86,7 @@ class Signals:
                     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
                         yield from self._connected(statement.value, scope)
 
-    def _decorated(self, node: ast.Call, scope: Scope, around: Scope) -> Iterator[Registration]:
+    def _decorated(self, node: ast.Call, scope: Scope, around: Scope) -> Iterator[tuple[str, Registration]]:
         r = self._resolver
         frame = frame_at(r, around)
         for callee in r.values(node.func, around, frame):
@@ -99,9 +98,9 @@ class Signals:
                 )
                 for value in signals:
                     for signal in _each(value):
-                        yield (_name(signal), given.keyword("sender"), receiver)
+                        yield _name(signal), (given.keyword("sender"), receiver)
 
-    def _connected(self, node: ast.Call, scope: Scope) -> Iterator[Registration]:
+    def _connected(self, node: ast.Call, scope: Scope) -> Iterator[tuple[str, Registration]]:
         r = self._resolver
         if not isinstance(node.func, ast.Attribute):
             return
@@ -114,13 +113,23 @@ class Signals:
             for receiver in handlers:
                 for signal in self._owner(node, scope, frame):
                     if isinstance(receiver, FunctionValue):
-                        yield (_name(signal), given.keyword("sender"), receiver)
+                        yield _name(signal), (given.keyword("sender"), receiver)
 
     def _owner(self, node: ast.Call, scope: Scope, frame: Frame | None) -> Values:
         """What `connect` is read from: the signal itself keeps its name, its method does not."""
         r = self._resolver
         found = r.values(node.func.value, scope, frame) if isinstance(node.func, ast.Attribute) else ()
         return tuple(value for value in found if _name(value))
+
+
+def _told(registration: Registration) -> Sequence[str]:
+    senders, receiver = registration
+    return (
+        receiver.function.module.path,
+        receiver.function.qualname,
+        str(receiver.function.line),
+        repr(senders),
+    )
 
 
 def _name(value: Value) -> str:

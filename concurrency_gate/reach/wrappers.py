@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from concurrency_gate.facts import calls, names
@@ -225,16 +225,24 @@ class Wrappers:
 
     # -- what other modules may use -------------------------------------------------------------------------
 
+    def gives(self, function: Function, returned: Sequence[ast.expr]) -> bool:
+        """Whether something that the function returns opens a transaction for whoever enters it."""
+        r = self._resolver
+        frame = r.default_frame(function)
+        return any(
+            self._openers.of_value(v) for node in returned for v in r.values(node, function.scope, frame)
+        )
+
     def exported(self, function: Function) -> bool:
-        """Whether calling, entering or decorating with this function may open a transaction for somebody
+        """Whether entering, decorating with or depending on this function may open a transaction for somebody
         else."""
+        if self.injecting(function) is not None:
+            return True
+        if not function.is_generator and not _calls_back(function):
+            return False
         r = self._resolver
         frame = r.default_frame(function)
         scope = function.scope
-        if any(self._openers.of_value(v) for node in scope.returns for v in r.values(node, scope, frame)):
-            return True
-        if self.injecting(function) is not None:
-            return True
         for _, _, nodes in self._openers.blocks(function.body, scope, frame):
             for visit in running(r, nodes, scope, frame):
                 if isinstance(visit.node, (ast.Yield, ast.YieldFrom)):
@@ -251,6 +259,16 @@ class Wrappers:
     def injects(self, node: ast.expr, scope: Scope) -> bool:
         """Whether an annotation brings a dependency that opens a transaction."""
         return any(self._dependency(*each) is not None for each in self.annotated(node, scope))
+
+
+def _calls_back(function: Function) -> bool:
+    """Whether the function calls something by the name of a parameter, its own or of one around it."""
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and _is_handed_in(node.func.id, function)
+        for node in ast.walk(function.node)
+    )
 
 
 def _is_handed_in(name: str, function: Function) -> bool:

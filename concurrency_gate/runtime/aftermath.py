@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import RuntimeLibraryError
 from .handle import Handle, Outcome
-from .observe import DEBUG, ERROR, INFO, record
+from .records import DEBUG, ERROR, INFO, record, text_of
 
 if TYPE_CHECKING:
     from .slots import OnDead, Slots
@@ -28,7 +28,7 @@ def report(pool: Slots, handle: Handle[Any], *, watched: bool) -> None:
         job=handle.name,
         outcome=str(handle.outcome),
         attempt=handle.attempt,
-        why=str(handle.error),
+        why=text_of(handle.error),
     )
     if dead and pool.on_dead is not None:
         bury(pool.on_dead, handle)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from typing import TypeVar
+
+T = TypeVar("T")
 
 WORKERS = 10_000
 """The most workers, pending jobs' multiples aside, that one pool may have."""
@@ -28,3 +32,46 @@ def seconds(argument: str, value: float, *, low: float = 0.0, high: float = SECO
     if math.isnan(value) or not low < value <= high:
         raise ValueError(f"{argument} must be seconds above {low:g} and up to {high:g}, not {value:g}")
     return float(value)
+
+
+def patience(argument: str, value: float | None) -> float | None:
+    """`value` as the seconds of a wait: None is without limit, below 0 is 0; else TypeError or ValueError."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{argument} must be seconds from 0, or None, not {value!r}")
+    if math.isnan(value):
+        raise ValueError(f"{argument} must be seconds from 0, or None, not {value!r}")
+    return max(0.0, float(value))
+
+
+def text(argument: str, value: str) -> str:
+    """`value` if it is a string with something in it; else TypeError or ValueError naming `argument`."""
+    if not isinstance(value, str):
+        raise TypeError(f"{argument} must be a string that is not empty, not {value!r}")
+    if not value:
+        raise ValueError(f"{argument} must be a string that is not empty")
+    return value
+
+
+def kind(argument: str, value: T, *kinds: type) -> T:
+    """`value` if it is one of the `kinds`; else TypeError naming `argument` and them."""
+    if not isinstance(value, kinds):
+        names = " or ".join("None" if one is type(None) else f"a {one.__name__}" for one in kinds)
+        raise TypeError(f"{argument} must be {names}, not {value!r}")
+    return value
+
+
+def each(argument: str, values: Iterable[T], of: type) -> tuple[T, ...]:
+    """`values` as a tuple if each is an `of`; else TypeError naming `argument`."""
+    known = tuple(values) if isinstance(values, Iterable) and not isinstance(values, str) else (values,)
+    if not all(isinstance(value, of) for value in known) or known == (values,):
+        raise TypeError(f"{argument} must be a sequence of {of.__name__} objects, not {values!r}")
+    return known
+
+
+def call(argument: str, value: T, *, optional: bool = False) -> T:
+    """`value` if it can be called, or is None and `optional`; else TypeError naming `argument`."""
+    if not callable(value) and not (optional and value is None):
+        raise TypeError(f"{argument} must be callable{' or None' * optional}, not {value!r}")
+    return value

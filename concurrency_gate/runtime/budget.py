@@ -27,6 +27,8 @@ class ConnectionBudget:
 
     def __post_init__(self) -> None:
         whole("max_connections", self.max_connections, 1, 100_000)
+        if not isinstance(self.reserved, int | float):
+            raise TypeError(f"reserved must be a share from 0 to below 1, not {self.reserved!r}")
         if not 0.0 <= self.reserved < 1.0:
             raise ValueError(f"reserved must be a share from 0 to below 1, not {self.reserved!r}")
 

@@ -16,7 +16,8 @@ from typing import Generic, Literal, TypeVar
 
 from . import bounds, fork
 from .errors import Refused, RuntimeLibraryError
-from .job import Job, current_job, log
+from .job import Job, current_job
+from .records import WARNING, record
 from .wakeup import Steps, Withdraw, drive, drive_async
 
 T = TypeVar("T")
@@ -132,7 +133,8 @@ class Channel(Generic[T]):
             yield item
 
     def _receiving(self, timeout: float | None) -> Steps[T]:
-        job, ends = current_job(), math.inf if timeout is None else time.monotonic() + timeout
+        limit = bounds.patience("timeout", timeout)
+        job, ends = current_job(), math.inf if limit is None else time.monotonic() + limit
         while (item := self._take(job, ends)) is None:
             left = min(ends - time.monotonic(), job.remaining())
             yield partial(self._register, job), None if left == math.inf else left
@@ -173,7 +175,7 @@ class Channel(Generic[T]):
     def _count_drop(self) -> None:
         self.dropped += 1
         if self.dropped & (self.dropped - 1) == 0:  # the 1st, 2nd, 4th, 8th: a flood does not fill the log
-            log.warning("channel %r is full: %d items dropped so far", self.name, self.dropped)
+            record(WARNING, "a channel is full and drops items", channel=self.name, dropped=self.dropped)
 
 
 class Fanout(Generic[T]):
@@ -242,7 +244,7 @@ class Fanout(Generic[T]):
         try:
             return channel.send_nowait(item)
         except Refused:
-            log.warning("a receiver of fan-out %r does not keep up and is disconnected", self.name)
+            record(WARNING, "a receiver does not keep up and is disconnected", fanout=self.name)
             channel.close()
         except ChannelClosed:
             pass  # it left; the next subscriber sweeps its channel away

@@ -6,14 +6,12 @@ ends in time costs the clock nothing. The thread starts with the first request a
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from typing import Protocol
 
 from . import fork
-
-log = logging.getLogger("concurrency_gate.runtime")
+from .records import ERROR, record, text_of
 
 RESOLUTION = 0.01
 """Seconds between two looks at one pool at least; a deadline may be noticed this much late."""
@@ -80,8 +78,8 @@ class Clock:
             for pool in self._due():
                 try:
                     pool.sweep(time.monotonic())
-                except Exception:  # the clock serves every pool: one that fails must not stop it
-                    log.exception("looking after %r failed", pool)
+                except BaseException as error:  # the clock serves every pool: one that fails must not end it
+                    record(ERROR, "the clock could not look after a pool", error=error, pool=text_of(pool))
 
     def _due(self) -> list[Watched]:
         now = time.monotonic()

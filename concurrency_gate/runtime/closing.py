@@ -19,7 +19,8 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from .errors import Stopping
-from .job import Job, StopToken, current_job, log
+from .job import Job, StopToken, current_job
+from .records import DEBUG, record
 from .wakeup import call_soon
 
 T = TypeVar("T")
@@ -171,7 +172,7 @@ def _shut_down(connection: socket.socket) -> None:
         # Not SSLSocket.shutdown, which takes the TLS state from under the reader.
         socket.socket.shutdown(connection, socket.SHUT_RDWR)
     except OSError as error:  # not connected any more, or closed: there is no read left to end
-        log.debug("shutting down %r: %s", connection, error)
+        record(DEBUG, "there was no connection left to shut down", connection=connection, why=error)
 
 
 def _close_method(connection: object) -> Callable[[], Any]:

@@ -15,7 +15,7 @@ from .bounds import seconds
 from .errors import RuntimeLibraryError
 from .handle import Handle, name_of
 from .homeloop import end_own_loop, home
-from .observe import WARNING, record
+from .records import WARNING, record
 from .pool import Pool
 from .tasks import AsyncPool, given
 from .threads import ThreadPool

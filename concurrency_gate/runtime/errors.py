@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .bounds import SECONDS
+
 
 class RuntimeLibraryError(Exception):
     """The base of every error that the runtime itself raises."""
@@ -53,12 +55,14 @@ class UnsafeTimeout(RuntimeLibraryError, ValueError):  # noqa: N818
 
 
 class Refuse(Exception):  # noqa: N818
-    """Raise it in a job that must not be tried again: no retry, no alarm, outcome `refused`."""
+    """Raise it in a job that must not be tried again: no retry, no alarm, outcome `declined`."""
 
 
 class Snooze(Exception):  # noqa: N818
     """Raise it in a job to be run again `seconds` later; the attempt is not spent."""
 
     def __init__(self, seconds: float) -> None:
+        if not 0 <= seconds <= SECONDS:  # asked here, so that the error is the job's
+            raise ValueError(f"seconds must be from 0 to {SECONDS:g}, not {seconds!r}")
         super().__init__(seconds)
         self.seconds = seconds

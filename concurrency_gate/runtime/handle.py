@@ -9,8 +9,10 @@ from collections.abc import Callable, Generator
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from .bounds import call, patience
 from .errors import JobCancelled
 from .job import Job, Scope
+from .records import guarded
 from .wakeup import Withdraw, block, call_soon
 
 if TYPE_CHECKING:
@@ -148,7 +150,9 @@ class Handle(Generic[T]):
 
         None waits as long as the job is allowed to take. Not for coroutines: they await the handle.
         """
-        return self._outcome is not None or block(self._on_end, timeout) or self._outcome is not None
+        if self._outcome is None:
+            block(self._on_end, patience("timeout", timeout))
+        return self._outcome is not None
 
     def result(self, timeout: float | None = None) -> T:
         """As `wait`, then the job's value, or raise what ended it. TimeoutError if it has not ended in
@@ -173,7 +177,7 @@ class Handle(Generic[T]):
 
         Returns a function that takes the callback back. What it raises is logged.
         """
-        return self._on_end(callback)
+        return self._on_end(call("callback", callback))
 
     def _on_end(self, callback: Callable[[], object]) -> Withdraw:
         with self._pool.lock:
@@ -183,7 +187,7 @@ class Handle(Generic[T]):
                     self._callbacks = []
                 self._callbacks.append(callback)
         if not waiting:
-            callback()
+            guarded(callback, "a callback")
         return lambda: self._withdraw(callback)
 
     def _withdraw(self, callback: Callable[[], object]) -> None:

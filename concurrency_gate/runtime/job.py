@@ -7,7 +7,6 @@ all.
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -16,11 +15,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Protocol
 
-from .bounds import seconds
+from .bounds import call, patience, seconds
 from .errors import JobTimeout, Stopping
+from .records import guarded
 from .wakeup import block, pause
-
-log = logging.getLogger("concurrency_gate.runtime")
 
 HTTP_SHARE = 0.9
 """The part of the remaining time that `Job.http_timeout` hands to a network call; the rest is for
@@ -87,7 +85,7 @@ class StopToken:
 
         Idempotent; the first reason stays, the nearest end counts. Blocks only as long as the callbacks do.
         """
-        self._ends_at = min(self._ends_at, time.monotonic() + grace)
+        self._ends_at = min(self._ends_at, time.monotonic() + (patience("grace", grace) or 0.0))
         if self._reason is None:
             self._reason = reason
         for registration in list(self._registered or ()):
@@ -101,7 +99,7 @@ class StopToken:
         must be short and must not block. What it raises is logged. Taking it back is idempotent and never
         blocks.
         """
-        registration = _Registration(callback, tuple(self._lineage()))
+        registration = _Registration(call("callback", callback), tuple(self._lineage()))
         for token in registration.tokens:
             if token._registered is None:
                 token._registered = {}
@@ -116,12 +114,12 @@ class StopToken:
 
         Not for coroutines: they use `wait_async`.
         """
-        block(self.on_stop, timeout)
+        block(self.on_stop, patience("timeout", timeout))
         return self.stopping
 
     async def wait_async(self, timeout: float | None) -> bool:  # noqa: ASYNC109 - as in threading
         """As `wait`, without blocking the loop."""
-        await pause(self.on_stop, timeout)
+        await pause(self.on_stop, patience("timeout", timeout))
         return self.stopping
 
     def _lineage(self) -> Iterator[StopToken]:
@@ -141,12 +139,8 @@ class _Registration:
 
     def fire(self) -> None:
         callback = self._take()
-        if callback is None:
-            return
-        try:
-            callback()
-        except Exception:
-            log.exception("a stop callback failed")
+        if callback is not None:
+            guarded(callback, "a callback for stop")
 
     def withdraw(self) -> None:
         self._take()
@@ -220,7 +214,9 @@ class Job(StopToken):
 
     def _within(self, timeout: float | None) -> float | None:
         left = self.remaining()
-        wanted = math.inf if timeout is None else timeout
+        wanted = patience("timeout", timeout)
+        if wanted is None:
+            wanted = math.inf
         return None if left == wanted == math.inf else min(left, wanted)
 
     def __repr__(self) -> str:

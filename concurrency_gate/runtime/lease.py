@@ -25,7 +25,7 @@ from typing import Protocol
 
 from . import bounds
 from .errors import JobCancelled, LeaseTooShort, Refuse, RuntimeLibraryError, Snooze, Stopping
-from .job import log
+from .records import ERROR, WARNING, record
 
 
 class LeaseUnavailable(RuntimeLibraryError):  # noqa: N818
@@ -83,7 +83,7 @@ class KeyLease:
         self, store: LeaseStore, *, timeout: float, grace: float = 20.0, seconds: float | None = None
     ) -> None:
         needed = bounds.seconds("timeout", timeout) + (bounds.seconds("grace", grace) if grace else 0.0)
-        lasting = needed * 1.1 if seconds is None else seconds
+        lasting = bounds.patience("seconds", needed * 1.1 if seconds is None else seconds) or 0.0
         if not needed < lasting < math.inf:
             raise LeaseTooShort(
                 f"seconds must be finite and more than timeout + grace ({timeout:g} + {grace:g}), not"
@@ -99,6 +99,7 @@ class KeyLease:
 
         The attempt is counted here, before the work: a job that kills its process has spent one all the same.
         """
+        bounds.text("key", key)
         owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(8)}"
         asked = time.monotonic()
         attempt = self.store.claim(key, owner, self.seconds)
@@ -114,9 +115,10 @@ class KeyLease:
         spent, or releases it if that was the last of `max_attempts`. If the store does not answer then, that
         is logged: the work's own outcome counts, and the lease runs out.
         """
+        busy = KeyBusy(key, snooze)
         claim = self.claim(key)
         if claim is None:
-            raise KeyBusy(key, snooze)
+            raise busy
         try:
             yield claim
         except Refuse:
@@ -138,8 +140,8 @@ class KeyLease:
 def _settle(settlement: Callable[[], bool]) -> None:
     try:
         settlement()
-    except LeaseUnavailable:
-        log.exception("a lease could not be given up and will run out by itself")
+    except LeaseUnavailable as error:
+        record(ERROR, "a lease could not be given up and will run out by itself", error=error)
 
 
 class Claim:
@@ -204,7 +206,7 @@ class Claim:
             return self._settled or self._lost()
 
     def _lost(self) -> bool:
-        log.warning(
-            "the lease on key %r ran out after %g s and is no longer ours", self.key, self._lease.seconds
+        record(
+            WARNING, "a lease ran out and is no longer ours", key=self.key, lasted=f"{self._lease.seconds:g}"
         )
         return False

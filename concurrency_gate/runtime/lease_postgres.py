@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .bounds import seconds
 from .lease_sql import TABLE, Dialect, Row, SQLLeases, Values
 from .postgres import Connect, connect, psycopg_module
 
@@ -30,7 +31,8 @@ class PostgresLeases(SQLLeases["psycopg.Connection[Any]"]):
             )
         )
         self._source = source
-        self._statement_timeout = f"{statement_timeout * 1000:.0f}ms"
+        limit = seconds("statement_timeout", statement_timeout, low=0.001, high=3600.0)
+        self._statement_timeout = f"{limit * 1000:.0f}ms"
 
     def create_table(self) -> None:
         """Create the table where it is missing. Blocks. Several processes may do so at once."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+from .bounds import seconds
 from .lease_sql import Dialect, Row, SQLLeases, Values
 
 # unixepoch('subsec') would read better, but needs SQLite 3.42. Milliseconds, either way.
@@ -30,7 +31,7 @@ class SQLiteLeases(SQLLeases[sqlite3.Connection]):
             raise RuntimeError(f"SQLiteLeases needs SQLite 3.35 or newer, this is {sqlite3.sqlite_version}")
         super().__init__(_DIALECT)
         self._path = str(path)
-        self._wait = wait
+        self._wait = seconds("wait", wait, high=3600.0)
 
     def _open(self) -> sqlite3.Connection:
         connection = sqlite3.connect(

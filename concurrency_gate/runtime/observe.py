@@ -1,27 +1,16 @@
-"""Log records with fields, and the hook for tracing."""
+"""The hook for tracing: a context manager around every job."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
-from .job import Job, log
+from .bounds import call
+from .job import Job
 
 Instrument = Callable[[Job], AbstractContextManager[object]]
 
 _instruments: tuple[Instrument, ...] = ()
-
-
-def record(level: int, message: str, *, error: BaseException | None = None, **fields: object) -> None:
-    """Log `message key=value ...`; the fields are also the record's attribute `concurrency`, for JSON
-    formatters.
-    """
-    if not log.isEnabledFor(level):
-        return
-    text = " ".join(f"{key}={value}" for key, value in fields.items() if "\n" not in str(value))
-    long = "".join(f"\n{value}" for value in fields.values() if "\n" in str(value))
-    log.log(level, "%s %s%s", message, text, long, exc_info=error, extra={"concurrency": fields})
 
 
 def instrument(factory: Instrument) -> Callable[[], None]:
@@ -32,7 +21,7 @@ def instrument(factory: Instrument) -> Callable[[], None]:
     manager raises fails the job it was made for.
     """
     global _instruments
-    _instruments = (*_instruments, factory)
+    _instruments = (*_instruments, call("factory", factory))
 
     def withdraw() -> None:
         global _instruments
@@ -43,16 +32,20 @@ def instrument(factory: Instrument) -> Callable[[], None]:
 
 @contextmanager
 def instrumented(job: Job) -> Iterator[None]:
-    """Enter every instrument, in the order of their installation."""
+    """Enter every instrument, in the order of their installation. None of them can make an error vanish."""
+    failure: BaseException | None = None
     with ExitStack() as stack:
         for factory in _instruments:
             stack.enter_context(factory(job))
-        yield
+        try:
+            yield
+        except BaseException as error:
+            failure = error
+            raise
+    if failure is not None:
+        raise failure
 
 
 def instruments() -> tuple[Instrument, ...]:
     """What is installed now; empty costs a job nothing."""
     return _instruments
-
-
-INFO, WARNING, ERROR, DEBUG = logging.INFO, logging.WARNING, logging.ERROR, logging.DEBUG

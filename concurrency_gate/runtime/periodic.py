@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .bounds import seconds, whole
+from .bounds import seconds, text, whole
 from .handle import Handle, name_of
 from .ticker import Ticker
 
@@ -34,6 +34,8 @@ class Periodic:
         if not callable(self.work):
             raise TypeError(f"work must be a function or a coroutine function, not {self.work!r}")
         seconds("every", self.every)
+        if self.name:
+            text("name", self.name)
         if self.timeout is not None:
             seconds("timeout", self.timeout)
         whole("connections", self.connections, 0, 100)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NoReturn
 
 from . import fork
 from .aftermath import keep_key
-from .bounds import PENDING, WORKERS, seconds, whole
+from .bounds import PENDING, WORKERS, call, kind, patience, seconds, text, whole
 from .clock import RESOLUTION, clock
 from .context import snapshot
 from .errors import JobCancelled, PoolFull, Stopping
@@ -18,7 +18,7 @@ from .handle import Handle, Outcome, name_of
 from .job import Job, Root, _current
 from .lease import KeyLease
 from .ledger import PoolStats
-from .observe import WARNING, record
+from .records import WARNING, record
 from .retry import ONCE, Retry
 from .slots import AnyHandle, OnDead, Slots, send
 from .verdict import may_retry, overrun
@@ -55,15 +55,13 @@ class Pool(Slots):
     ) -> None:
         if lease is not None and self.kind == "async":
             raise ValueError("lease must be None for an AsyncPool: claiming one blocks; use a ThreadPool")
-        if not isinstance(name, str) or not name:
-            raise ValueError(f"name must be a string that is not empty, not {name!r}")
-        self.name = name
+        self.name = text("name", name)
         self.max_workers = whole("max_workers", max_workers, 1, WORKERS)
         self.max_pending = whole("max_pending", max_pending, 0, PENDING)
         self.timeout = seconds("timeout", timeout)
-        self.retry = retry
-        self.on_dead = on_dead
-        self.lease = lease
+        self.retry = kind("retry", retry, Retry)
+        self.on_dead = call("on_dead", on_dead, optional=True)
+        self.lease = kind("lease", lease, KeyLease, type(None))
         self._capacity = max_workers + max_pending
         self._reset()
         fork.watch(self)
@@ -317,8 +315,9 @@ class Pool(Slots):
 
     def draining(self, timeout: float | None) -> Steps[bool]:
         """The steps of `drain`."""
+        limit = patience("timeout", timeout)
         self.close()
-        yield self.on_idle, timeout
+        yield self.on_idle, limit
         with self.lock:
             empty = self._size <= len(self._stuck)
         if empty:
@@ -328,10 +327,11 @@ class Pool(Slots):
 
     def stopping(self, grace: float) -> Steps[list[str]]:
         """The steps of `stop`."""
+        limit = patience("grace", grace) or 0.0
         self.close()
         self.drop_waiting()
-        self.token.stop(f"pool {self.name!r} is stopping", grace=grace)
-        yield self.on_idle, grace
+        self.token.stop(f"pool {self.name!r} is stopping", grace=limit)
+        yield self.on_idle, limit
         self.cancel_running("the grace is over")
         yield self.on_idle, CANCEL_PATIENCE
         unfinished = self.abandon()

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .bounds import seconds, whole
+from .bounds import call, seconds, text, whole
 from .errors import Refused
 from .handle import Handle, Outcome
 from .job import current_job
@@ -45,9 +45,10 @@ class Relay:
     connections: int = 1
 
     def __post_init__(self) -> None:
-        for argument in ("fetch", "work"):
-            if not callable(getattr(self, argument)):
-                raise TypeError(f"{argument} must be callable, not {getattr(self, argument)!r}")
+        text("name", self.name)
+        call("fetch", self.fetch)
+        call("work", self.work)
+        call("key", self.key, optional=True)
         whole("batch", self.batch, 1, 10_000)
         seconds("every", self.every)
         seconds("timeout", self.timeout)

@@ -28,6 +28,8 @@ class Retry:
         whole("max_attempts", self.max_attempts, 1, MAX_ATTEMPTS)
         seconds("backoff", self.backoff)
         seconds("max_backoff", self.max_backoff)
+        if not isinstance(self.jitter, int | float):
+            raise TypeError(f"jitter must be from 0 to 1, not {self.jitter!r}")
         if not 0.0 <= self.jitter <= 1.0:
             raise ValueError(f"jitter must be from 0 to 1, not {self.jitter!r}")
 

@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
-from .bounds import SECONDS, seconds
+from .bounds import SECONDS, call, each, kind, seconds
 from .budget import Claim, ConnectionBudget
 from .detached import detached
 from .handle import Handle, Outcome
 from .homeloop import at_home, end_own_loop
 from .job import Root, StopToken, _current
-from .observe import INFO, record
+from .records import INFO, record
 from .periodic import Periodic
 from .pool import Pool
 from .queues import Queue
@@ -59,10 +59,10 @@ class Runtime:
         budget: ConnectionBudget = ConnectionBudget(),  # noqa: B008 - frozen
         grace: float = GRACE,
     ) -> None:
-        self.queues = tuple(queues)
-        self.relays = tuple(relays)
-        self.periodics = tuple(periodics)
-        self.budget = budget
+        self.queues = each("queues", queues, Queue)
+        self.relays = each("relays", relays, Relay)
+        self.periodics = each("periodics", periodics, Periodic)
+        self.budget = kind("budget", budget, ConnectionBudget)
         self.grace = seconds("grace", grace, high=3600.0)
         self.token = StopToken()
         self.ended: Ended | None = None
@@ -148,8 +148,8 @@ class Runtime:
         counts = Counter(is_async(ticker.call) for ticker in self._tickers)
         places: dict[bool, Pool] = {}
         for asynchronous, count in counts.items():
-            kind, name = (AsyncPool, "async passes") if asynchronous else (ThreadPool, "passes")
-            places[asynchronous] = kind(name, max_workers=count, max_pending=count, timeout=SECONDS)
+            make, name = (AsyncPool, "async passes") if asynchronous else (ThreadPool, "passes")
+            places[asynchronous] = make(name, max_workers=count, max_pending=count, timeout=SECONDS)
             places[asynchronous].alarm = True
         self._passes += places.values()
         return places
@@ -197,6 +197,7 @@ class Runtime:
         main thread only. A `main` that is a function runs in a thread of its own, because this one waits
         for signals.
         """
+        call("main", main, optional=True)
         with on_signal(self.stop):
             if main is not None and is_async(main):
                 return asyncio.run(self._run_async(main))

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .job import StopToken
-from .observe import INFO, WARNING, record
+from .records import INFO, WARNING, record
 from .pool import CANCEL_PATIENCE, Pool
 from .ticker import Ticker
 from .wakeup import Register, Steps, all_of, first_of

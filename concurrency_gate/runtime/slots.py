@@ -23,7 +23,7 @@ from .job import StopToken
 from .keys import Keys
 from .lease import KeyLease
 from .ledger import Ledger
-from .observe import ERROR, INFO, record
+from .records import INFO, guarded, record
 from .retry import Retry
 from .verdict import judge, pause_before_next
 
@@ -251,7 +251,4 @@ class Slots:
 def send(signals: Signals) -> None:
     """Call each; what one raises is logged and keeps none of the others from being called."""
     for signal in signals:
-        try:
-            signal()
-        except Exception as error:
-            record(ERROR, "a callback failed", error=error)
+        guarded(signal, "a callback")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from .bounds import SECONDS
 from .errors import JobCancelled, JobFailed, JobTimeout, Refuse, Snooze, Stopping, WorkerLost
 from .handle import Handle, Outcome
+from .records import text_of
 from .retry import Retry
 
 _ENDED_FROM_OUTSIDE = (asyncio.CancelledError, Stopping, JobCancelled, WorkerLost)
@@ -31,7 +33,7 @@ def judge(handle: Handle[Any], error: BaseException, now: float) -> tuple[Outcom
         return Outcome.FAILED, error
     # SystemExit, KeyboardInterrupt, CancelledError: raised in the caller they would end a loop or the
     # process.
-    failed = JobFailed(f"job {handle.name!r} raised {type(error).__name__}: {error}")
+    failed = JobFailed(f"job {handle.name!r} raised {type(error).__name__}: {text_of(error)}")
     failed.__cause__ = error
     return Outcome.FAILED, failed
 
@@ -48,10 +50,16 @@ def pause_before_next(
 ) -> float | None:
     """Seconds until the next attempt, or None if this was the last."""
     if isinstance(error, Snooze):
-        return max(0.0, error.seconds)
+        return _snoozed(error)
     if outcome is not Outcome.FAILED and outcome is not Outcome.TIMED_OUT:
         return None
     return retry.delay(handle.attempt) if may_retry(retry, handle) else None
+
+
+def _snoozed(error: Snooze) -> float | None:
+    """The seconds of a snooze; None if a class of the application's, derived from it, forgot to say."""
+    seconds: object = getattr(error, "seconds", None)
+    return seconds if isinstance(seconds, int | float) and 0 <= seconds <= SECONDS else None
 
 
 def may_retry(retry: Retry, handle: Handle[Any]) -> bool:

@@ -198,8 +198,8 @@ class Ticket:
         return await drive_async(self._waiting(timeout))
 
     def _waiting(self, timeout: float) -> Steps[bool]:
-        job = current_job()
-        yield partial(self._register, job), min(timeout, job.remaining())
+        job, limit = current_job(), bounds.patience("timeout", timeout)
+        yield partial(self._register, job), job.remaining() if limit is None else min(limit, job.remaining())
         job.check()
         if self._hub._closed:
             raise Stopping("the hub is closed")

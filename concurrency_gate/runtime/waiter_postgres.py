@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from . import fork
-from .job import StopToken, log
+from .job import StopToken
 from .postgres import Connect, connect, psycopg_module
+from .records import WARNING, record
 
 if TYPE_CHECKING:
     import psycopg
@@ -100,7 +101,7 @@ class _Listener:
                 with connect(self._source) as connection:
                     self._listen(connection)
             except Exception as error:  # whatever it is, the listener must outlive it
-                log.warning("listening to PostgreSQL %s was interrupted: %s", self._channels, error)
+                record(WARNING, "listening to PostgreSQL was interrupted", channels=self._channels, why=error)
             if self.connects > before:
                 pause = FIRST_PAUSE
             self._stop.wait(pause * random.uniform(0.5, 1.0))

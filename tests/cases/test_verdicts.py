@@ -38,6 +38,11 @@ PARTS = (
     "@receiver(post_save)\ndef on{n}(**kw):\n    requests.get('x')\n",
     "from django.db import models, transaction\nclass Job{n}(models.Model):\n    pass\ndef go{n}():\n"
     "    with transaction.atomic():\n        Job{n}().save()\n",
+    "from django.db import transaction\nfrom .m{a} import send{a}\nview{n} = transaction.atomic(send{a})\n",
+    "from django.db import transaction\nfrom .m{a} import send{a}\nview{n} = transaction.atomic\n",
+    "from django.db.models.signals import post_save\nfrom django.dispatch import receiver\nimport time\n"
+    "from .m{a} import Job{a}\n@receiver(post_save, sender=Job{a})\ndef on{n}(**kw):\n    time.sleep(1)\n",
+    "from .m{a} import send{a}\ndef send{n}(job):\n    job.delete()\n    send{a}()\n",
 )
 COUNT = 5
 Edit = tuple[int, int | None, int, int]
