@@ -34,6 +34,11 @@ def seconds(argument: str, value: float, *, low: float = 0.0, high: float = SECO
     return float(value)
 
 
+def pause(argument: str, value: float) -> float:
+    """As `seconds`, but 0 is allowed."""
+    return 0.0 if value == 0 and not isinstance(value, bool) else seconds(argument, value)
+
+
 def patience(argument: str, value: float | None) -> float | None:
     """`value` as the seconds of a wait: None is without limit, below 0 is 0; else TypeError or ValueError."""
     if value is None:
@@ -64,8 +69,8 @@ def kind(argument: str, value: T, *kinds: type) -> T:
 
 def each(argument: str, values: Iterable[T], of: type) -> tuple[T, ...]:
     """`values` as a tuple if each is an `of`; else TypeError naming `argument`."""
-    known = tuple(values) if isinstance(values, Iterable) and not isinstance(values, str) else (values,)
-    if not all(isinstance(value, of) for value in known) or known == (values,):
+    known = tuple(values) if isinstance(values, Iterable) else None
+    if known is None or not all(isinstance(value, of) for value in known):
         raise TypeError(f"{argument} must be a sequence of {of.__name__} objects, not {values!r}")
     return known
 

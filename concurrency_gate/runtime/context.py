@@ -11,7 +11,8 @@ from typing import Any
 
 Carried = tuple[tuple[ContextVar[Any], Any], ...]
 
-_declared: tuple[ContextVar[Any], ...] = ()
+declared: tuple[ContextVar[Any], ...] = ()
+"""What travels; mostly nothing, so callers ask before they call `snapshot`."""
 
 
 def carry(*variables: ContextVar[Any]) -> None:
@@ -20,18 +21,16 @@ def carry(*variables: ContextVar[Any]) -> None:
 
     Idempotent and thread-safe. Values reach threads and tasks; they do not cross into worker processes.
     """
-    global _declared
+    global declared
     for variable in variables:
         if not isinstance(variable, ContextVar):
             raise TypeError(f"carry() takes ContextVar objects, not {variable!r}")
-    _declared = tuple(dict.fromkeys((*_declared, *variables)))
+    declared = tuple(dict.fromkeys((*declared, *variables)))
 
 
 def snapshot() -> Carried:
     """The declared variables that are set here, with their values."""
-    if not _declared:
-        return ()
-    here = [(variable, variable.get(_UNSET)) for variable in _declared]
+    here = [(variable, variable.get(_UNSET)) for variable in declared]
     return tuple((variable, value) for variable, value in here if value is not _UNSET)
 
 

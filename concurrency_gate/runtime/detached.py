@@ -15,8 +15,8 @@ from .bounds import seconds
 from .errors import RuntimeLibraryError
 from .handle import Handle, name_of
 from .homeloop import end_own_loop, home
-from .records import WARNING, record
 from .pool import Pool
+from .records import WARNING, record
 from .tasks import AsyncPool, given
 from .threads import ThreadPool
 from .ticker import is_async

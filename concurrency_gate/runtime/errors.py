@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .bounds import SECONDS
+from .bounds import pause
 
 
 class RuntimeLibraryError(Exception):
@@ -59,10 +59,8 @@ class Refuse(Exception):  # noqa: N818
 
 
 class Snooze(Exception):  # noqa: N818
-    """Raise it in a job to be run again `seconds` later; the attempt is not spent."""
+    """Raise it in a job to be run again `seconds` later, from 0 to a week; the attempt is not spent."""
 
     def __init__(self, seconds: float) -> None:
-        if not 0 <= seconds <= SECONDS:  # asked here, so that the error is the job's
-            raise ValueError(f"seconds must be from 0 to {SECONDS:g}, not {seconds!r}")
         super().__init__(seconds)
-        self.seconds = seconds
+        self.seconds = pause("seconds", seconds)  # asked here, so that the error is the job's

@@ -44,33 +44,36 @@ class Handle(Generic[T]):
     for a job that was cancelled or dropped. Giving up waiting does not end the job: `cancel` does.
     """
 
-    # Slots, all of them filled at once: an attribute with a default in the class is slower to read and to
-    # set, and every job passes here.
+    # Slots for what every job needs. What most never need stands in the class until one does: filling it
+    # for all would take as long as the rest of a submit.
     __slots__ = (
+        "__dict__",
+        "__weakref__",
         "_args",
         "_call",
         "_callbacks",
-        "_caller",
-        "_carried",
-        "_claim",
         "_due",
-        "_ending",
-        "_error",
-        "_inherited",
-        "_job",
-        "_look",
         "_loop",
         "_outcome",
-        "_overran",
         "_pool",
         "_runner",
-        "_since",
         "_value",
-        "attempt",
-        "key",
         "name",
         "timeout",
     )
+
+    key: str | None = None
+    attempt = 1
+    _caller: Scope | None = None
+    _inherited = math.inf  # the caller's deadline, which every attempt keeps
+    _carried: Carried = ()
+    _claim: Claim | None = None  # the lease of its key, while it holds that
+    _since = 0.0  # when it came, if it had to wait
+    _overran = False
+    _look = math.inf  # when the clock should look at it again, if it overran
+    _ending: str | None = None  # why it was told to end, once it was
+    _job: Job | None = None
+    _error: BaseException | None = None
 
     def __init__(
         self,
@@ -81,28 +84,16 @@ class Handle(Generic[T]):
         timeout: float,
         loop: asyncio.AbstractEventLoop | None,
     ) -> None:
-        self.name = name
-        self.key: str | None = None
-        self.timeout = timeout
-        self.attempt = 1
         self._pool = pool
         self._call = call
         self._args = args
+        self.name = name
+        self.timeout = timeout
         self._loop = loop
-        self._caller: Scope | None = None
-        self._carried: Carried = ()
-        self._claim: Claim | None = None  # the lease of its key, while it holds that
-        self._inherited = math.inf  # the caller's deadline, which every attempt keeps
         self._due = math.inf  # the deadline of this attempt
-        self._look = math.inf  # when the clock should look at it
-        self._since = 0.0  # when it came, if it had to wait
-        self._overran = False
-        self._ending: str | None = None  # why it was told to end, once it was
         self._runner: Any = None  # the task or the worker it runs in
-        self._job: Job | None = None
         self._outcome: Outcome | None = None
         self._value: Any = None
-        self._error: BaseException | None = None
         self._callbacks: list[Callable[[], object]] | None = None
 
     @property
@@ -170,7 +161,7 @@ class Handle(Generic[T]):
                 yield from ended
             finally:
                 withdraw()
-        return self._take()
+        return self._value if self._outcome is DONE else self._take()
 
     def add_done_callback(self, callback: Callable[[], object]) -> Withdraw:
         """Call `callback()` when the job has ended, in the thread that ends it; at once if it has.

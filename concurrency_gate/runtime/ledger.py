@@ -52,10 +52,10 @@ class PoolStats:
 class Ledger:
     """Counters, guarded by the lock of the pool they belong to."""
 
-    __slots__ = ("done", "failures", "outcomes", "overran", "refused", "retried", "snoozed", "submitted")
+    __slots__ = ("done", "failures", "outcomes", "overran", "refused", "retried", "snoozed")
 
     def __init__(self) -> None:
-        self.submitted = self.done = self.refused = self.retried = self.snoozed = self.overran = 0
+        self.done = self.refused = self.retried = self.snoozed = self.overran = 0
         self.outcomes = dict.fromkeys(Outcome, 0)  # all but `done`, which is the common case
         self.failures: dict[str, int] = {}
 
@@ -67,6 +67,7 @@ class Ledger:
 
     def balance(self, pool: Pool, *, oldest: float | None) -> PoolStats:
         """The moment's stats."""
+        busy = len(pool._running)
         told = sum(handle._outcome is not None for handle in pool._running)
         return PoolStats(
             name=pool.name,
@@ -74,11 +75,11 @@ class Ledger:
             max_workers=pool.max_workers,
             max_pending=pool.max_pending,
             timeout=pool.timeout,
-            running=pool._busy - told,
-            pending=pool._size - pool._busy,
+            running=busy - told,
+            pending=pool._size - busy,
             stuck=len(pool._stuck),
             oldest_age=0.0 if oldest is None else time.monotonic() - oldest,
-            submitted=self.submitted,
+            submitted=self.done + sum(self.outcomes.values()) + pool._size - told,
             done=self.done,
             failed=self.outcomes[Outcome.FAILED],
             timed_out=self.outcomes[Outcome.TIMED_OUT],

@@ -10,7 +10,8 @@ from .job import Job
 
 Instrument = Callable[[Job], AbstractContextManager[object]]
 
-_instruments: tuple[Instrument, ...] = ()
+installed: tuple[Instrument, ...] = ()
+"""Mostly none, so callers ask before they call `instrumented`."""
 
 
 def instrument(factory: Instrument) -> Callable[[], None]:
@@ -20,12 +21,12 @@ def instrument(factory: Instrument) -> Callable[[], None]:
     runs in the parent. Returns a function that takes the instrument back. What the factory or its context
     manager raises fails the job it was made for.
     """
-    global _instruments
-    _instruments = (*_instruments, call("factory", factory))
+    global installed
+    installed = (*installed, call("factory", factory))
 
     def withdraw() -> None:
-        global _instruments
-        _instruments = tuple(known for known in _instruments if known is not factory)
+        global installed
+        installed = tuple(known for known in installed if known is not factory)
 
     return withdraw
 
@@ -35,7 +36,7 @@ def instrumented(job: Job) -> Iterator[None]:
     """Enter every instrument, in the order of their installation. None of them can make an error vanish."""
     failure: BaseException | None = None
     with ExitStack() as stack:
-        for factory in _instruments:
+        for factory in installed:
             stack.enter_context(factory(job))
         try:
             yield
@@ -44,8 +45,3 @@ def instrumented(job: Job) -> Iterator[None]:
             raise
     if failure is not None:
         raise failure
-
-
-def instruments() -> tuple[Instrument, ...]:
-    """What is installed now; empty costs a job nothing."""
-    return _instruments

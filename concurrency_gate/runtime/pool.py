@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import math
-import time
 from collections.abc import Callable
+from time import monotonic
 from typing import Any, ClassVar, NoReturn
 
-from . import fork
+from . import context, fork
 from .aftermath import keep_key
 from .bounds import PENDING, WORKERS, call, kind, patience, seconds, text, whole
 from .clock import RESOLUTION, clock
-from .context import snapshot
 from .errors import JobCancelled, PoolFull, Stopping
 from .handle import Handle, Outcome, name_of
 from .job import Job, Root, _current
@@ -85,19 +84,18 @@ class Pool(Slots):
         here: asyncio.AbstractEventLoop | None = None,
     ) -> AnyHandle | None:
         """Let the job in, or None if there is no room. `loop` is to run it, `here` runs the caller."""
-        now = time.monotonic()
         if name is None:
             name = getattr(call, "__qualname__", None) or name_of(call)
         handle: AnyHandle = Handle(self, call, args, name, timeout or self.timeout, loop)
         if key is not None:
-            handle.key = key
-        carried = snapshot()
-        if carried:
-            handle._carried = carried
+            handle.key = text("key", key)
+        if context.declared:
+            handle._carried = context.snapshot()
         if inherit:
             caller = _current.get()
             if type(caller) is not Root:
                 handle._caller, handle._inherited = caller, caller._due
+        now = monotonic()
         lock = self.lock
         lock.acquire()  # spelled out here and in `_end`: `with` takes twice as long
         try:
@@ -106,9 +104,7 @@ class Pool(Slots):
             if self._size >= self._capacity:
                 return None
             self._size += 1
-            self._ledger.submitted += 1
-            if key is None and self._busy < self.max_workers:
-                self._busy += 1
+            if key is None and len(self._running) < self.max_workers:
                 self._grant(handle, now)
                 start = True
             else:
@@ -148,7 +144,8 @@ class Pool(Slots):
     def _refuse(self) -> NoReturn:
         with self.lock:
             self._ledger.refused += 1
-            busy, waiting = self._busy, self._size - self._busy
+            busy = len(self._running)
+            waiting = self._size - busy
         raise PoolFull(
             f"pool {self.name!r} is full: {busy} of {self.max_workers} workers busy, "
             f"{waiting} of {self.max_pending} jobs waiting"
@@ -156,13 +153,13 @@ class Pool(Slots):
 
     def _admitting(self, timeout: float, *admission: Any) -> Steps[AnyHandle]:
         """The steps of letting a job in that may wait up to `timeout` seconds for room."""
-        until = time.monotonic() + seconds("timeout", timeout)
+        until = monotonic() + seconds("timeout", timeout)
         try:
             while True:
                 handle = self._admit(*admission)
                 if handle is not None:
                     return handle
-                left = until - time.monotonic()
+                left = until - monotonic()
                 if left <= 0.0:
                     self._refuse()
                 yield self.on_room, left
@@ -213,9 +210,10 @@ class Pool(Slots):
                 del self._delayed[handle]
                 if self._place(handle, now):
                     started.append(handle)
-            for handle in [one for one in self._running if one._look <= now]:
+            for handle in [one for one in self._running if _look(one) <= now]:
                 if not handle._overran:
                     handle._overran, handle._look = True, now + self.stuck_after
+                    handle._ending = handle._ending or f"its timeout of {handle.timeout:g} s has passed"
                     overran.append((handle, handle._own_job(), handle._runner))
                     if handle._outcome is None and (self._closed or not may_retry(self.retry, handle)):
                         self._settle(handle, Outcome.TIMED_OUT, overrun(handle))
@@ -233,8 +231,8 @@ class Pool(Slots):
             self._look_again(now)
             signals = self._signals()
         for handle, job, runner in overran:
-            job.stop(f"its timeout of {handle.timeout:g} s has passed")
-            self._interrupt(runner)
+            job.stop(handle._ending or "")
+            self._interrupt(handle, runner)
         for handle in stuck:
             record(WARNING, "job is stuck", pool=self.name, job=handle.name, stack=self._where(handle))
         for handle in kept:
@@ -248,7 +246,7 @@ class Pool(Slots):
     def _look_again(self, now: float) -> None:
         """Ask for the next look. The lock is held."""
         at = min(
-            min((handle._look for handle in self._running), default=math.inf),
+            min(map(_look, self._running), default=math.inf),
             min((handle._inherited for handle in self._waiting()), default=math.inf),
             min(self._delayed.values(), default=math.inf),
         )
@@ -349,4 +347,9 @@ class Pool(Slots):
             return self._ledger.balance(self, oldest=oldest)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name!r}: {self._busy} of {self.max_workers} busy>"
+        return f"<{type(self).__name__} {self.name!r}: {len(self._running)} of {self.max_workers} busy>"
+
+
+def _look(handle: AnyHandle) -> float:
+    """When the clock should look at a running job: at its deadline, and then as it was decided."""
+    return handle._look if handle._overran else handle._due

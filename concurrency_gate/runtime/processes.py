@@ -55,7 +55,7 @@ class ProcessPool(ThreadPool):
     def _hire(self) -> Worker:
         return _ProcessWorker(self)
 
-    def _interrupt(self, runner: _Errand | None) -> None:
+    def _interrupt(self, handle: AnyHandle, runner: _Errand | None) -> None:  # noqa: ARG002
         if runner is not None:
             runner.kill()
 
@@ -82,7 +82,7 @@ class _ProcessWorker(Worker):
             return None, error
         errand = handle._runner = _Errand(child)
         self.pool.ready(handle)
-        if handle._ending is not None or handle._overran:
+        if handle._ending is not None:
             errand.over()
             return None, JobCancelled(f"job {handle.name!r} did not start")
         return attempt(self._inside, handle, errand)

@@ -17,10 +17,10 @@ from .detached import detached
 from .handle import Handle, Outcome
 from .homeloop import at_home, end_own_loop
 from .job import Root, StopToken, _current
-from .records import INFO, record
 from .periodic import Periodic
 from .pool import Pool
 from .queues import Queue
+from .records import INFO, record
 from .relay import Relay
 from .shutdown import Ended, Shutdown
 from .signals import on_signal

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .job import StopToken
-from .records import INFO, WARNING, record
 from .pool import CANCEL_PATIENCE, Pool
+from .records import INFO, WARNING, record
 from .ticker import Ticker
 from .wakeup import Register, Steps, all_of, first_of
 

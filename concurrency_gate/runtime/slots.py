@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
-import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
+from time import monotonic
 from typing import Any
 
 from .aftermath import report
@@ -49,10 +49,9 @@ class Slots:
         self.token = StopToken()
         self._closed = False
         self._size = 0  # jobs let in whose room is not free again
-        self._busy = 0  # slots taken
         self._ready: OrderedDict[AnyHandle, None] = OrderedDict()
         self._delayed: dict[AnyHandle, float] = {}
-        self._running: dict[AnyHandle, None] = {}
+        self._running: dict[AnyHandle, None] = {}  # who has a slot
         self._stuck: set[AnyHandle] = set()
         self._keys = Keys()
         self._ledger = Ledger()
@@ -67,7 +66,7 @@ class Slots:
         raise."""
         raise NotImplementedError
 
-    def _interrupt(self, runner: Any) -> None:
+    def _interrupt(self, handle: AnyHandle, runner: Any) -> None:
         """End what runs in `runner`, if that is possible. Any thread. Must not raise."""
 
     def _where(self, handle: AnyHandle) -> str:
@@ -82,8 +81,7 @@ class Slots:
         handle._since = now
         if key is not None and not self._keys.take(key, handle):
             self._ledger.snoozed += 1
-        elif self._busy < self.max_workers:
-            self._busy += 1
+        elif len(self._running) < self.max_workers:
             self._grant(handle, now)
             return True
         else:
@@ -97,7 +95,7 @@ class Slots:
         due = now + handle.timeout
         if handle._inherited < due:
             due = handle._inherited
-        handle._due = handle._look = due
+        handle._due = due
         if handle._job is not None:
             handle._job._due = due
         self._running[handle] = None
@@ -124,15 +122,14 @@ class Slots:
 
     def _end(self, handle: AnyHandle, value: Any, error: BaseException | None) -> AnyHandle | None:
         """The work has ended; returns the job that has its slot now, to be launched. Without the lock."""
-        outcome = DONE
-        again: float | None = None
-        if error is not None:
-            now = time.monotonic()
-            outcome, seen = judge(handle, error, now)
-            again = pause_before_next(self.retry, handle, outcome, error)
         following: AnyHandle | None = None
         signals: Signals | None = None
-        ended = late = False
+        late = False
+        now = 0.0
+        if error is not None:
+            now = monotonic()
+            outcome, seen = judge(handle, error, now)
+            again = pause_before_next(self.retry, handle, outcome, error)
         handle._runner = None  # a task, its context, the handle: a cycle that only the collector would end
         lock = self.lock
         lock.acquire()
@@ -143,31 +140,31 @@ class Slots:
                 late = True
             if handle.key is not None:
                 self._hand_on_key(handle)
-            if handle._outcome is not None:  # its caller was told before it ended
+            tell = handle._outcome is None  # else its caller was told before it ended
+            if not tell:
                 self._size -= 1
-            elif again is not None and not self._closed:
-                self._try_again(handle, now + again, spent=not isinstance(error, Snooze))
+            elif error is None:
+                self._size -= 1
+                self._ledger.done += 1
+                handle._value = value
+                handle._outcome = DONE
+                tell = handle._callbacks is not None
+            elif again is None or self._closed:
+                self._size -= 1
+                self._settle(handle, outcome, seen)
             else:
-                self._size -= 1
-                ended = True
-                if error is None:
-                    handle._value = value
-                    handle._outcome = outcome
-                    self._ledger.done += 1
-                else:
-                    self._settle(handle, outcome, seen)
+                tell = False
+                self._try_again(handle, now + again, spent=not isinstance(error, Snooze))
             if self._ready:
                 following, _ = self._ready.popitem(last=False)
-                self._grant(following, time.monotonic())
-            else:
-                self._busy -= 1
+                self._grant(following, now or monotonic())
             if self._room or self._idle:
                 signals = self._signals()
         finally:
             lock.release()
         if late:
             record(INFO, "a stuck job has ended", pool=self.name, job=handle.name)
-        if ended and (error is not None or handle._callbacks is not None):
+        if tell:
             self._tell(handle)
         if signals:
             send(signals)
@@ -176,12 +173,12 @@ class Slots:
     def _try_again(self, handle: AnyHandle, at: float, *, spent: bool) -> None:
         """Put the job aside until the monotonic time `at`. The lock is held."""
         handle.attempt += spent
-        handle._job, handle._due, handle._look = None, math.inf, math.inf
+        handle._job, handle._due = None, math.inf
         handle._overran, handle._ending, handle._runner = False, None, None
         self._ledger.retried += spent
         self._ledger.snoozed += not spent
         self._delayed[handle] = at
-        handle._since = time.monotonic()
+        handle._since = monotonic()
         self._arm(min(at, handle._inherited))
 
     def _settle(self, handle: AnyHandle, outcome: Outcome, error: BaseException) -> None:
@@ -229,7 +226,7 @@ class Slots:
             self._tell(handle)
         else:
             handle.job.stop(reason)
-            self._interrupt(handle._runner)
+            self._interrupt(handle, handle._runner)
         send(signals)
         return True
 

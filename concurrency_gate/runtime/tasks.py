@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import traceback
+from asyncio import Task, _get_running_loop
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextvars import Context
 from types import TracebackType
 from typing import Any, TypeVar, TypeVarTuple
 
+from . import context, observe
 from .context import restore
 from .errors import JobCancelled
 from .handle import Handle
 from .homeloop import home
 from .job import _current
-from .observe import instrumented, instruments
+from .observe import instrumented
 from .pool import Loops, Pool
 from .slots import AnyHandle
 from .wakeup import call_soon, drive_async
@@ -55,7 +57,7 @@ class AsyncPool(Pool):
         Of the jobs with one `key` at most one is in flight; the others wait without spending an attempt. The
         caller's deadline and stop count for the job too, unless `inherit` is False: then it is handed over.
         """
-        here = asyncio._get_running_loop()
+        here = _get_running_loop()
         return self._admit(call, args, key, name, inherit, 0.0, here or home(), here) or self._refuse()
 
     async def submit_wait(
@@ -128,7 +130,7 @@ class AsyncPool(Pool):
     # The tasks.
 
     def _loops(self) -> Loops:
-        here = asyncio._get_running_loop()
+        here = _get_running_loop()
         return here or home(), here
 
     def _launch(self, handle: AnyHandle, here: asyncio.AbstractEventLoop | None) -> None:
@@ -138,14 +140,11 @@ class AsyncPool(Pool):
             work = self._work(handle)
             work.send(None)  # up to the bare yield: see there
             # A Task itself and not loop.create_task: an eager task factory would run the job inside `submit`.
-            task = handle._runner = asyncio.Task(work, loop=loop, name=handle.name, context=Context())
-            if handle._ending is not None or handle._overran:  # told to end while there was no task to cancel
-                task.cancel()
+            handle._runner = Task(work, loop=loop, name=handle.name, context=Context())
+            if handle._ending is not None:  # told to end while there was no task to cancel
+                handle._runner.cancel()
         elif not call_soon(loop, lambda: self._launch(handle, loop)):
-            handle._ending = "its event loop is closed"
-            following = self._end(handle, None, JobCancelled(handle._ending))
-            if following is not None:
-                self._launch(following, here)
+            self._bereave(handle)
 
     async def _work(self, handle: AnyHandle) -> None:
         """The body of the task. Whatever the job raises ends here."""
@@ -156,40 +155,54 @@ class AsyncPool(Pool):
             # this one already inside its try.
             await _SUSPENDED
             _current.set(handle)
-            if handle._carried:
-                restore(handle._carried)
-            if instruments():
-                with instrumented(handle.job):
-                    value = await handle._call(*handle._args)
+            if context.declared or observe.installed:
+                value = await self._surrounded(handle)
             else:
                 value = await handle._call(*handle._args)
-        except asyncio.CancelledError as cancelled:
-            if handle._call is given:
-                handle._args[0].close()  # in case it was never started
-            error = self._whose(handle, cancelled)
         except BaseException as raised:
             error = raised
+            if handle._runner is None:
+                return  # collected with its loop, long after `_bereave`
+            if isinstance(raised, asyncio.CancelledError):
+                self._cancelled(handle)
         following = self._end(handle, value, error)
         if following is not None:
             self._launch(following, handle._loop)
 
-    def _whose(self, handle: AnyHandle, cancelled: BaseException) -> BaseException:
+    async def _surrounded(self, handle: AnyHandle) -> Any:
+        """The job with what was carried to it, inside the instruments."""
+        restore(handle._carried)
+        with instrumented(handle.job):
+            return await handle._call(*handle._args)
+
+    def _cancelled(self, handle: AnyHandle) -> None:
         """Tell a cancellation from outside the pool (the loop is ending) from one that the job made up
         itself.
         """
+        if handle._call is given:
+            handle._args[0].close()  # in case it was never started
         task = asyncio.current_task()
-        if handle._ending is None and not handle._overran and task is not None and task.cancelling():
+        if handle._ending is None and task is not None and task.cancelling():
             handle._ending = "its task was cancelled"
-        return cancelled
 
-    def _interrupt(self, runner: asyncio.Task[None] | None) -> None:
+    def _bereave(self, handle: AnyHandle) -> None:
+        """The job's loop is closed: its task will never run again, so it has ended."""
+        with self.lock:
+            if handle not in self._running:
+                return
+            handle._ending = handle._ending or "its event loop is closed"
+        following = self._end(handle, None, JobCancelled(handle._ending))
+        if following is not None:
+            self._launch(following, _get_running_loop())
+
+    def _interrupt(self, handle: AnyHandle, runner: asyncio.Task[None] | None) -> None:
         if runner is None or runner.done():
             return
         loop = runner.get_loop()
-        if asyncio._get_running_loop() is loop:
+        if _get_running_loop() is loop:
             runner.cancel()
-        else:
-            call_soon(loop, runner.cancel)
+        elif not call_soon(loop, runner.cancel):
+            self._bereave(handle)
 
     def _where(self, handle: AnyHandle) -> str:
         task: asyncio.Task[None] | None = handle._runner
@@ -200,13 +213,11 @@ class AsyncPool(Pool):
 
 
 class _Suspended:
-    """Awaiting it gives control back once. One object for all: it has no state."""
+    """Awaiting it gives control back once. One object for all: it has no state, and no Python of its own."""
 
-    def __await__(self) -> Generator[None, None, None]:
-        return iter(_ONE_NONE)  # type: ignore[return-value]
+    __await__: Any = (None,).__iter__
 
 
-_ONE_NONE = (None,)
 _SUSPENDED = _Suspended()
 
 

@@ -9,15 +9,16 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import Context
-from types import TracebackType
+from types import AsyncGeneratorType, CoroutineType, TracebackType
 from typing import Any, TypeVar, TypeVarTuple
 
+from . import observe
 from .context import restore
 from .errors import AttemptsSpent, JobCancelled
 from .handle import Handle
 from .job import _current
 from .lease import KeyLease
-from .observe import instrumented, instruments
+from .observe import instrumented
 from .pool import Pool
 from .slots import AnyHandle
 from .wakeup import drive, drive_async
@@ -164,7 +165,7 @@ class ThreadPool(Pool):
 
     def _launch(self, handle: AnyHandle, here: object) -> None:  # noqa: ARG002 - threads need no loop
         with self.lock:
-            without_job = len(self._workers) - (self._busy - 1)
+            without_job = len(self._workers) - (len(self._running) - 1)
             if without_job > len(self._resting):
                 self._handover.append(
                     handle
@@ -247,7 +248,7 @@ class Worker:
 
     def _perform(self, handle: AnyHandle) -> tuple[Any, BaseException | None]:
         handle._runner = self
-        if handle._ending is not None or handle._overran:  # told to end before it began
+        if handle._ending is not None:  # told to end before it began
             return None, JobCancelled(f"job {handle.name!r} did not start")
         return attempt(inside, handle)
 
@@ -268,13 +269,22 @@ def inside(handle: AnyHandle) -> Any:
     _current.set(handle)
     if handle._carried:
         restore(handle._carried)
-    return surrounded(handle, handle._call, *handle._args)
+    value = surrounded(handle, handle._call, *handle._args)
+    if type(value) in _UNRUN:
+        if isinstance(value, CoroutineType):
+            value.close()
+        raise TypeError(f"call must be a function, and {handle.name!r} is asynchronous: use an AsyncPool")
+    return value
+
+
+_UNRUN = (CoroutineType, AsyncGeneratorType)
+"""What a job would give that has done nothing yet."""
 
 
 def surrounded(handle: AnyHandle, work: Callable[..., Any], *args: Any) -> Any:
     """Call `work(*args)` inside the instruments, and holding the lease of the job's key."""
     lease = handle._pool.lease
-    if not instruments() and (lease is None or handle.key is None):
+    if not observe.installed and (lease is None or handle.key is None):
         return work(*args)
     with ExitStack() as stack:
         if lease is not None and handle.key is not None:

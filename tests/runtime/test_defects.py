@@ -211,7 +211,7 @@ class TestFireAndForgetOntoAFullChannel:
             return channel.dropped
 
         assert asyncio.run(main()) == self.EVENTS - 1
-        assert "channel 'events' is full" in caplog.text
+        assert "a channel is full and drops items channel=events" in caplog.text
 
 
 class TestFreshContextInsteadOfTheCallers:

@@ -186,7 +186,7 @@ def test_it_is_bounded() -> None:
 
 
 def test_it_carries_what_was_declared_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(context_module, "_declared", ())
+    monkeypatch.setattr(context_module, "declared", ())
     trace: ContextVar[str] = ContextVar("trace", default="none")
     session: ContextVar[str] = ContextVar("session", default="none")
     carry(trace)
