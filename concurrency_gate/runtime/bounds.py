@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable
 from typing import TypeVar
 
+from .reload import is_a
+
 T = TypeVar("T")
 
 WORKERS = 10_000
@@ -61,7 +63,7 @@ def text(argument: str, value: str) -> str:
 
 def kind(argument: str, value: T, *kinds: type) -> T:
     """`value` if it is one of the `kinds`; else TypeError naming `argument` and them."""
-    if not isinstance(value, kinds):
+    if not is_a(value, *kinds):
         names = " or ".join("None" if one is type(None) else f"a {one.__name__}" for one in kinds)
         raise TypeError(f"{argument} must be {names}, not {value!r}")
     return value
@@ -70,7 +72,7 @@ def kind(argument: str, value: T, *kinds: type) -> T:
 def each(argument: str, values: Iterable[T], of: type) -> tuple[T, ...]:
     """`values` as a tuple if each is an `of`; else TypeError naming `argument`."""
     known = tuple(values) if isinstance(values, Iterable) else None
-    if known is None or not all(isinstance(value, of) for value in known):
+    if known is None or not all(is_a(value, of) for value in known):
         raise TypeError(f"{argument} must be a sequence of {of.__name__} objects, not {values!r}")
     return known
 

@@ -39,18 +39,20 @@ class Clock:
 
     after_fork = _reset
 
-    def look(self, pool: Watched, at: float) -> None:
-        """Sweep `pool` at the monotonic time `at` (the earlier of two requests counts). Does not block."""
+    def look(self, pool: Watched, at: float) -> bool:
+        """Sweep `pool` at the monotonic time `at` (the earlier of two requests counts). Does not block.
+
+        False if no thread is to be had for it (there are too many, or the interpreter ends): ask again.
+        """
         with self._lock:
             known = self._looks.get(pool)
             if known is None or at < known:
                 self._looks[pool] = at
             if self._thread is None:
-                self._wake_at = at
-                self._thread = threading.Thread(target=self._run, name="concurrency-gate-clock", daemon=True)
-                self._thread.start()
-            elif at < self._wake_at:
+                return self._begin(at)
+            if at < self._wake_at:
                 self._wake()
+        return True
 
     def forget(self, pool: Watched) -> None:
         """Take `pool` off the list; if it was the last, the thread has ended when this returns."""
@@ -61,6 +63,17 @@ class Clock:
                 self._wake()
         if thread is not None and thread is not threading.current_thread():
             thread.join(timeout=5.0)
+
+    def _begin(self, at: float) -> bool:
+        self._wake_at = at
+        thread = threading.Thread(target=self._run, name="concurrency-gate-clock", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            record(ERROR, "the clock has no thread: deadlines are not watched", error=error)
+            return False
+        self._thread = thread
+        return True
 
     def _wake(self) -> None:
         self._wake_at = 0.0

@@ -11,7 +11,7 @@ from typing import Any
 
 Carried = tuple[tuple[ContextVar[Any], Any], ...]
 
-declared: tuple[ContextVar[Any], ...] = ()
+declared: tuple[ContextVar[Any], ...] = globals().get("declared", ())  # a reload keeps them
 """What travels; mostly nothing, so callers ask before they call `snapshot`."""
 
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar, overload
 
 from .bounds import seconds
-from .errors import RuntimeLibraryError
 from .handle import Handle, name_of
 from .homeloop import end_own_loop, home
 from .pool import Pool
@@ -69,7 +68,7 @@ def detach(work: Any, *args: Any, name: str | None = None, timeout: float = TIME
                 )
                 or tasks._refuse()
             )
-        except RuntimeLibraryError:
+        except BaseException:  # refused, or there is no thread for a loop
             work.close()
             raise
     if not callable(work):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .bounds import pause
+from .bounds import SECONDS, pause
+from .reload import is_a
 
 
 class RuntimeLibraryError(Exception):
@@ -64,3 +65,9 @@ class Snooze(Exception):  # noqa: N818
     def __init__(self, seconds: float) -> None:
         super().__init__(seconds)
         self.seconds = pause("seconds", seconds)  # asked here, so that the error is the job's
+
+
+def snooze_of(error: BaseException | None) -> float | None:
+    """The seconds of a snooze; None if `error` is none, or is of a derived class that forgot to say."""
+    seconds: object = getattr(error, "seconds", None) if is_a(error, Snooze) else None
+    return seconds if isinstance(seconds, int | float) and 0 <= seconds <= SECONDS else None

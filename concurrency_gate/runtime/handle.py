@@ -72,6 +72,7 @@ class Handle(Generic[T]):
     _overran = False
     _look = math.inf  # when the clock should look at it again, if it overran
     _ending: str | None = None  # why it was told to end, once it was
+    _given_up = False  # it was cancelled: there will be no other attempt
     _job: Job | None = None
     _error: BaseException | None = None
 
@@ -129,7 +130,7 @@ class Handle(Generic[T]):
         return self._error
 
     def cancel(self, reason: str = "cancelled by its handle") -> bool:
-        """Ask the job to end; False if it has ended. Does not wait for it.
+        """Ask the job to end, and try it no more; False if it has ended. Does not wait for it.
 
         A job that has not started never starts. A running task gets CancelledError, a process is ended. A
         thread cannot be: its job is asked to stop, and the outcome is what it makes of that.

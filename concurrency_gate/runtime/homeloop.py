@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+import weakref
 from collections.abc import Iterator
 
 from . import fork
@@ -26,6 +27,18 @@ def home() -> asyncio.AbstractEventLoop:
         if not loop.is_closed():
             return loop
     return _own.loop()
+
+
+def moved_from(loop: asyncio.AbstractEventLoop) -> asyncio.AbstractEventLoop | None:
+    """Where a coroutine runs whose `loop` is closed by now: if that was one of the library's own, which end
+    when they are idle, there is another. A loop of the application's has none in its place.
+    """
+    if loop not in _ended:
+        return None
+    try:
+        return home()
+    except RuntimeError:  # no thread for it
+        return None
 
 
 @contextlib.contextmanager
@@ -55,16 +68,22 @@ class _OwnLoop:
     after_fork = _reset
 
     def loop(self) -> asyncio.AbstractEventLoop:
+        """The loop, started if need be. RuntimeError if there is no thread for it."""
         with self._lock:
             self._asked += 1
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                self._hurry = asyncio.Event()
-                self._thread = threading.Thread(
-                    target=self._run, args=(self._loop,), name="concurrency-gate-loop", daemon=True
-                )
-                self._thread.start()
-            return self._loop
+            return self._loop or self._begin()
+
+    def _begin(self) -> asyncio.AbstractEventLoop:
+        loop = asyncio.new_event_loop()
+        thread = threading.Thread(target=self._run, args=(loop,), name="concurrency-gate-loop", daemon=True)
+        self._hurry = asyncio.Event()
+        try:
+            thread.start()
+        except RuntimeError:  # no more threads, or the interpreter is ending
+            loop.close()
+            raise
+        self._loop, self._thread = loop, thread
+        return loop
 
     def end(self) -> None:
         """End the loop now if it has no task; its thread is gone when this returns."""
@@ -78,6 +97,7 @@ class _OwnLoop:
         asyncio.set_event_loop(loop)
         loop.run_until_complete(self._until_idle())
         loop.run_until_complete(loop.shutdown_asyncgens())
+        _ended.add(loop)
         loop.close()
 
     async def _until_idle(self) -> None:
@@ -93,5 +113,6 @@ class _OwnLoop:
                 await asyncio.wait_for(self._hurry.wait(), IDLE)
 
 
+_ended: weakref.WeakSet[asyncio.AbstractEventLoop] = weakref.WeakSet()
 _own = _OwnLoop()
 end_own_loop = _own.end

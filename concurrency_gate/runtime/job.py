@@ -239,7 +239,9 @@ class Scope(Protocol):
 
 
 _OUTSIDE = Root("outside any job")
-_current: ContextVar[Scope] = ContextVar("concurrency_gate.current_job", default=_OUTSIDE)
+_current: ContextVar[Scope] = globals().get("_current") or ContextVar(  # a reload keeps what runs
+    "concurrency_gate.current_job", default=_OUTSIDE
+)
 
 
 def current_job() -> Job:

@@ -18,18 +18,22 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Protocol
 
 from . import bounds
-from .errors import JobCancelled, LeaseTooShort, Refuse, RuntimeLibraryError, Snooze, Stopping
+from .errors import JobCancelled, LeaseTooShort, Refuse, RuntimeLibraryError, Snooze, Stopping, snooze_of
 from .records import ERROR, WARNING, record
+from .reload import is_a
 
 
 class LeaseUnavailable(RuntimeLibraryError):  # noqa: N818
     """The lease's database did not answer. Whether the key is ours is not known; a lease runs out."""
+
+
+SNOOZE = 1.0
+"""Seconds until a job comes back that found its key busy."""
 
 
 class LeaseStore(Protocol):
@@ -106,14 +110,11 @@ class KeyLease:
         return None if attempt is None else Claim(self, key, owner, attempt, asked + self.seconds)
 
     @contextmanager
-    def hold(self, key: str, *, snooze: float = 1.0, max_attempts: float = math.inf) -> Iterator[Claim]:
+    def hold(self, key: str, *, snooze: float = SNOOZE, max_attempts: float = math.inf) -> Iterator[Claim]:
         """Claim `key` for the block, or raise `KeyBusy`, which asks the pool to come back in `snooze`
         seconds.
 
-        How the block ends settles the claim: normally, or with `Refuse`, releases it; `Snooze`, `Stopping`
-        and cancellation postpone it and give the attempt back; anything else postpones it with the attempt
-        spent, or releases it if that was the last of `max_attempts`. If the store does not answer then, that
-        is logged: the work's own outcome counts, and the lease runs out.
+        How the block ends settles the claim; see `Claim.settle`.
         """
         busy = KeyBusy(key, snooze)
         claim = self.claim(key)
@@ -121,27 +122,10 @@ class KeyLease:
             raise busy
         try:
             yield claim
-        except Refuse:
-            _settle(claim.release)
-            raise
-        except Snooze as again:
-            _settle(partial(claim.postpone, again.seconds, spent=False))
-            raise
         except BaseException as error:
-            interrupted = isinstance(
-                error, Stopping | JobCancelled | asyncio.CancelledError | KeyboardInterrupt
-            )
-            last = not interrupted and claim.attempt >= max_attempts
-            _settle(claim.release if last else partial(claim.postpone, spent=not interrupted))
+            claim.settle(error, max_attempts)
             raise
-        _settle(claim.release)
-
-
-def _settle(settlement: Callable[[], bool]) -> None:
-    try:
-        settlement()
-    except LeaseUnavailable as error:
-        record(ERROR, "a lease could not be given up and will run out by itself", error=error)
+        claim.settle()
 
 
 class Claim:
@@ -205,8 +189,33 @@ class Claim:
             self._settled = self._lease.store.postpone(self.key, self.owner, seconds, spent=spent)
             return self._settled or self._lost()
 
+    def settle(self, error: BaseException | None = None, max_attempts: float = math.inf) -> None:
+        """Settle by how the work ended, of which `error` tells.
+
+        No error, or `Refuse`, releases the key; `Snooze`, `Stopping` and cancellation postpone it and give
+        the attempt back; anything else postpones it with the attempt spent, or releases it if that was the
+        last of `max_attempts`. If the store does not answer, that is logged: the work's own outcome counts,
+        and the lease runs out.
+        """
+        try:
+            snoozed = snooze_of(error)
+            if snoozed is not None:
+                self.postpone(snoozed, spent=False)
+            elif is_a(error, *_INTERRUPTIONS):
+                self.postpone(spent=False)
+            elif error is None or is_a(error, Refuse) or self.attempt >= max_attempts:
+                self.release()
+            else:
+                self.postpone(spent=True)
+        except LeaseUnavailable as unavailable:
+            record(ERROR, "a lease could not be given up and will run out by itself", error=unavailable)
+
     def _lost(self) -> bool:
         record(
             WARNING, "a lease ran out and is no longer ours", key=self.key, lasted=f"{self._lease.seconds:g}"
         )
         return False
+
+
+_INTERRUPTIONS = (Stopping, JobCancelled, asyncio.CancelledError, KeyboardInterrupt)
+"""What ends work that nobody can blame."""

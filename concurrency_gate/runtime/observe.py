@@ -10,7 +10,7 @@ from .job import Job
 
 Instrument = Callable[[Job], AbstractContextManager[object]]
 
-installed: tuple[Instrument, ...] = ()
+installed: tuple[Instrument, ...] = globals().get("installed", ())  # a reload keeps them
 """Mostly none, so callers ask before they call `instrumented`."""
 
 

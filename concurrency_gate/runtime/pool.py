@@ -52,8 +52,6 @@ class Pool(Slots):
         on_dead: OnDead | None = None,
         lease: KeyLease | None = None,
     ) -> None:
-        if lease is not None and self.kind == "async":
-            raise ValueError("lease must be None for an AsyncPool: claiming one blocks; use a ThreadPool")
         self.name = text("name", name)
         self.max_workers = whole("max_workers", max_workers, 1, WORKERS)
         self.max_pending = whole("max_pending", max_pending, 0, PENDING)
@@ -215,7 +213,7 @@ class Pool(Slots):
                     handle._overran, handle._look = True, now + self.stuck_after
                     handle._ending = handle._ending or f"its timeout of {handle.timeout:g} s has passed"
                     overran.append((handle, handle._own_job(), handle._runner))
-                    if handle._outcome is None and (self._closed or not may_retry(self.retry, handle)):
+                    if handle._outcome is None and (self._final or not may_retry(self.retry, handle)):
                         self._settle(handle, Outcome.TIMED_OUT, overrun(handle))
                         told.append(handle)
                 if handle._look <= now:
@@ -266,8 +264,12 @@ class Pool(Slots):
         send(signals)
 
     def drop_waiting(self) -> int:
-        """End every job that has no slot, outcome `dropped`; returns how many. Does not block."""
+        """End every job that has no slot, outcome `dropped`; returns how many. Does not block.
+
+        In a closed pool that is final: a job that runs gets no further attempt either.
+        """
         with self.lock:
+            self._final = self._closed
             dropped = list(self._waiting())
             for handle in dropped:
                 self._take_out(handle)

@@ -17,7 +17,7 @@ from typing import Any
 
 from .aftermath import report
 from .clock import clock
-from .errors import JobCancelled, Snooze
+from .errors import JobCancelled
 from .handle import DONE, Handle, Outcome
 from .job import StopToken
 from .keys import Keys
@@ -25,7 +25,7 @@ from .lease import KeyLease
 from .ledger import Ledger
 from .records import INFO, guarded, record
 from .retry import Retry
-from .verdict import judge, pause_before_next
+from .verdict import verdict
 
 AnyHandle = Handle[Any]
 OnDead = Callable[[AnyHandle], object]
@@ -47,7 +47,8 @@ class Slots:
     def _reset(self) -> None:
         self.lock = threading.RLock()  # entered faster than a Lock, and a signal handler may submit
         self.token = StopToken()
-        self._closed = False
+        self._closed = False  # takes no more jobs
+        self._final = False  # nothing will run but what runs already
         self._size = 0  # jobs let in whose room is not free again
         self._ready: OrderedDict[AnyHandle, None] = OrderedDict()
         self._delayed: dict[AnyHandle, float] = {}
@@ -104,9 +105,8 @@ class Slots:
 
     def _arm(self, at: float) -> None:
         """Ask the clock to come at the monotonic time `at`, or earlier."""
-        if at < self._look_at:
+        if at < self._look_at and clock.look(self, at):
             self._look_at = at
-            clock.look(self, at)
 
     def sweep(self, now: float) -> None:
         """Called by the clock."""
@@ -128,13 +128,13 @@ class Slots:
         now = 0.0
         if error is not None:
             now = monotonic()
-            outcome, seen = judge(handle, error, now)
-            again = pause_before_next(self.retry, handle, outcome, error)
+            judged = verdict(self.retry, handle, error, now)
         handle._runner = None  # a task, its context, the handle: a cycle that only the collector would end
         lock = self.lock
         lock.acquire()
         try:
-            del self._running[handle]
+            if self._running.pop(handle, self) is self:
+                return None  # a job that forked: in the child it has returned to a pool that begins anew
             if self._stuck and handle in self._stuck:
                 self._stuck.discard(handle)
                 late = True
@@ -149,12 +149,12 @@ class Slots:
                 handle._value = value
                 handle._outcome = DONE
                 tell = handle._callbacks is not None
-            elif again is None or self._closed:
+            elif judged.again is None or self._final:
                 self._size -= 1
-                self._settle(handle, outcome, seen)
+                self._settle(handle, judged.outcome, judged.error)
             else:
                 tell = False
-                self._try_again(handle, now + again, spent=not isinstance(error, Snooze))
+                self._try_again(handle, now + judged.again, spent=judged.spent)
             if self._ready:
                 following, _ = self._ready.popitem(last=False)
                 self._grant(following, now or monotonic())
@@ -217,7 +217,7 @@ class Slots:
         with self.lock:
             if handle._outcome is not None:
                 return False
-            handle._ending = handle._ending or reason
+            handle._ending, handle._given_up = handle._ending or reason, True
             waiting = self._take_out(handle)
             if waiting:
                 self._settle(handle, Outcome.CANCELLED, JobCancelled(f"job {handle.name!r}: {reason}"))

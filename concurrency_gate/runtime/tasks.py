@@ -7,20 +7,27 @@ import traceback
 from asyncio import Task, _get_running_loop
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from contextlib import AsyncExitStack
 from contextvars import Context
 from types import TracebackType
 from typing import Any, TypeVar, TypeVarTuple
 
 from . import context, observe
+from .bounds import PENDING
 from .context import restore
 from .errors import JobCancelled
 from .handle import Handle
-from .homeloop import home
+from .homeloop import home, moved_from
 from .job import _current
+from .leasing import leased_async
 from .observe import instrumented
 from .pool import Loops, Pool
 from .slots import AnyHandle
+from .threads import ThreadPool
 from .wakeup import call_soon, drive_async
+
+LEASE_TIMEOUT = 60.0
+"""Seconds that a lease's store may take to answer; its own limits are far below."""
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -42,6 +49,10 @@ class AsyncPool(Pool):
 
     kind = "async"
     stuck_after = 1.0
+
+    def _reset(self) -> None:
+        super()._reset()
+        self._keeper: ThreadPool | None = None
 
     def submit(
         self,
@@ -127,6 +138,21 @@ class AsyncPool(Pool):
         else:
             await self.stop(self.timeout)
 
+    def retire(self) -> None:
+        super().retire()
+        keeper = self._keeper
+        if keeper is not None:
+            keeper.close()
+            keeper.retire()
+
+    def _lease_keeper(self) -> ThreadPool:
+        """Where leases are claimed and given up, which blocks."""
+        with self.lock:
+            if self._keeper is None:
+                name, most = f"{self.name} leases", min(PENDING, 2 * self.max_workers)
+                self._keeper = ThreadPool(name, max_workers=1, max_pending=most, timeout=LEASE_TIMEOUT)
+            return self._keeper
+
     # The tasks.
 
     def _loops(self) -> Loops:
@@ -144,7 +170,12 @@ class AsyncPool(Pool):
             if handle._ending is not None:  # told to end while there was no task to cancel
                 handle._runner.cancel()
         elif not call_soon(loop, lambda: self._launch(handle, loop)):
-            self._bereave(handle)
+            elsewhere = moved_from(loop)
+            if elsewhere is None:
+                self._bereave(handle)
+            else:
+                handle._loop = elsewhere
+                self._launch(handle, here)
 
     async def _work(self, handle: AnyHandle) -> None:
         """The body of the task. Whatever the job raises ends here."""
@@ -155,7 +186,7 @@ class AsyncPool(Pool):
             # this one already inside its try.
             await _SUSPENDED
             _current.set(handle)
-            if context.declared or observe.installed:
+            if context.declared or observe.installed or self.lease is not None:
                 value = await self._surrounded(handle)
             else:
                 value = await handle._call(*handle._args)
@@ -170,9 +201,13 @@ class AsyncPool(Pool):
             self._launch(following, handle._loop)
 
     async def _surrounded(self, handle: AnyHandle) -> Any:
-        """The job with what was carried to it, inside the instruments."""
+        """The job with what was carried to it, inside the instruments, and holding the lease of its key."""
         restore(handle._carried)
-        with instrumented(handle.job):
+        async with AsyncExitStack() as stack:
+            if self.lease is not None and handle.key is not None:
+                held = leased_async(handle, handle.key, self.lease, self._lease_keeper())
+                await stack.enter_async_context(held)
+            stack.enter_context(instrumented(handle.job))
             return await handle._call(*handle._args)
 
     def _cancelled(self, handle: AnyHandle) -> None:
@@ -196,10 +231,12 @@ class AsyncPool(Pool):
             self._launch(following, _get_running_loop())
 
     def _interrupt(self, handle: AnyHandle, runner: asyncio.Task[None] | None) -> None:
-        if runner is None or runner.done():
+        loop = handle._loop
+        if loop is None or loop.is_closed():
+            self._bereave(handle)
+        elif runner is None or runner.done():
             return
-        loop = runner.get_loop()
-        if _get_running_loop() is loop:
+        elif _get_running_loop() is loop:
             runner.cancel()
         elif not call_soon(loop, runner.cancel):
             self._bereave(handle)

@@ -7,17 +7,17 @@ import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from contextvars import Context
 from types import AsyncGeneratorType, CoroutineType, TracebackType
 from typing import Any, TypeVar, TypeVarTuple
 
 from . import observe
 from .context import restore
-from .errors import AttemptsSpent, JobCancelled
+from .errors import JobCancelled
 from .handle import Handle
 from .job import _current
-from .lease import KeyLease
+from .leasing import leased
 from .observe import instrumented
 from .pool import Pool
 from .slots import AnyHandle
@@ -199,7 +199,7 @@ class ThreadPool(Pool):
             if self._handover:
                 worker.handle = self._handover.popleft()
                 return worker.handle
-            if self._retired:
+            if self._retired or worker not in self._workers:  # not in a child that a job has forked
                 self._workers.discard(worker)
                 return None
             self._resting.append(worker)
@@ -291,18 +291,3 @@ def surrounded(handle: AnyHandle, work: Callable[..., Any], *args: Any) -> Any:
             stack.enter_context(leased(handle, handle.key, lease))
         stack.enter_context(instrumented(handle.job))
         return work(*args)
-
-
-@contextmanager
-def leased(handle: AnyHandle, key: str, lease: KeyLease) -> Iterator[None]:
-    """Hold the lease of the job's key. It knows of attempts that other processes died of."""
-    most = handle._pool.retry.max_attempts
-    with lease.hold(key, max_attempts=most) as claim:
-        handle.attempt = handle.job.attempt = max(handle.attempt, claim.attempt)
-        if claim.attempt > most:
-            raise AttemptsSpent(f"job {handle.name!r} was not tried again: its process died {most} times")
-        handle._claim = claim
-        try:
-            yield
-        finally:
-            handle._claim = None

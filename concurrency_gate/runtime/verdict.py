@@ -3,29 +3,63 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, NamedTuple
 
-from .bounds import SECONDS
-from .errors import JobCancelled, JobFailed, JobTimeout, Refuse, Snooze, Stopping, WorkerLost
+from .errors import JobCancelled, JobFailed, JobTimeout, Refuse, Stopping, WorkerLost, snooze_of
 from .handle import Handle, Outcome
 from .records import text_of
+from .reload import is_a
 from .retry import Retry
 
 _ENDED_FROM_OUTSIDE = (asyncio.CancelledError, Stopping, JobCancelled, WorkerLost)
 
 
-def judge(handle: Handle[Any], error: BaseException, now: float) -> tuple[Outcome, BaseException]:
-    """The outcome of an attempt that raised, and the error its caller is to see.
-
-    It asks which deadline has passed and who asked for the end, not which exception came: a TimeoutError may
-    be anybody's, and a job may raise CancelledError of its own accord.
+class Verdict(NamedTuple):
+    """The outcome of an attempt that raised, and the error its caller is to see, if there is no other; the
+    seconds until there is, or None; and whether this one counts.
     """
-    if isinstance(error, Refuse):
+
+    outcome: Outcome
+    error: BaseException
+    again: float | None = None
+    spent: bool = True
+
+
+def verdict(retry: Retry, handle: Handle[Any], error: BaseException, now: float) -> Verdict:
+    """What an attempt came to that raised `error`. Never raises, whatever the error's own code does, or the
+    retry's.
+    """
+    try:
+        return _verdict(retry, handle, error, now)
+    except BaseException as wrong:
+        failed = JobFailed(f"job {handle.name!r} raised {type(error).__name__}, and judging that failed")
+        failed.__cause__ = wrong
+        return Verdict(Outcome.FAILED, failed)
+
+
+def _verdict(retry: Retry, handle: Handle[Any], error: BaseException, now: float) -> Verdict:
+    snoozed = snooze_of(error)
+    if snoozed is not None and now < handle._due:
+        if handle._given_up:
+            return Verdict(Outcome.CANCELLED, JobCancelled(f"job {handle.name!r}: {handle._ending}"))
+        dropped = JobCancelled(f"job {handle.name!r} was dropped: it had snoozed when stop came")
+        return Verdict(Outcome.DROPPED, dropped, again=snoozed, spent=False)
+    outcome, seen = _judge(handle, error, now)
+    if outcome in (Outcome.FAILED, Outcome.TIMED_OUT) and may_retry(retry, handle):
+        return Verdict(outcome, seen, again=retry.delay(handle.attempt))
+    return Verdict(outcome, seen)
+
+
+def _judge(handle: Handle[Any], error: BaseException, now: float) -> tuple[Outcome, BaseException]:
+    """It asks which deadline has passed and who asked for the end, not which exception came: a TimeoutError
+    may be anybody's, and a job may raise CancelledError of its own accord.
+    """
+    if is_a(error, Refuse):
         return Outcome.DECLINED, error
     if now >= handle._due:
         return Outcome.TIMED_OUT, overrun(handle, error)
     told = handle._told_to_end()
-    if told is not None and isinstance(error, _ENDED_FROM_OUTSIDE):
+    if told is not None and is_a(error, *_ENDED_FROM_OUTSIDE):
         ended = JobCancelled(f"job {handle.name!r}: {told}")
         ended.__cause__ = error
         return Outcome.CANCELLED, ended
@@ -45,25 +79,8 @@ def overrun(handle: Handle[Any], cause: BaseException | None = None) -> JobTimeo
     return error
 
 
-def pause_before_next(
-    retry: Retry, handle: Handle[Any], outcome: Outcome, error: BaseException
-) -> float | None:
-    """Seconds until the next attempt, or None if this was the last."""
-    if isinstance(error, Snooze):
-        return _snoozed(error)
-    if outcome is not Outcome.FAILED and outcome is not Outcome.TIMED_OUT:
-        return None
-    return retry.delay(handle.attempt) if may_retry(retry, handle) else None
-
-
-def _snoozed(error: Snooze) -> float | None:
-    """The seconds of a snooze; None if a class of the application's, derived from it, forgot to say."""
-    seconds: object = getattr(error, "seconds", None)
-    return seconds if isinstance(seconds, int | float) and 0 <= seconds <= SECONDS else None
-
-
 def may_retry(retry: Retry, handle: Handle[Any]) -> bool:
     """Whether a failed attempt may be followed by another: some are left, and so is the caller's time."""
-    if handle.attempt >= retry.max_attempts or handle._pool.token.stopping:
+    if handle.attempt >= retry.max_attempts or handle._given_up or handle._pool.token.stopping:
         return False
     return handle._caller is None or not handle._caller.job.stopping

@@ -211,3 +211,55 @@ class TestAttempts:
     def test_the_backoff_doubles_up_to_its_limit(self) -> None:
         retry = Retry(max_attempts=9, backoff=1, max_backoff=5, jitter=0)
         assert [retry.delay(attempt) for attempt in (1, 2, 3, 4, 900)] == [1, 2, 4, 5, 5]
+
+
+class TestTheLastAttempt:
+    """A cancellation and a stop end a job for good; closing the pool lets it have its attempts."""
+
+    @pytest.mark.parametrize(
+        ("error", "outcome"), [(Snooze(0), Outcome.CANCELLED), (OSError("no"), Outcome.FAILED)]
+    )
+    def test_a_cancelled_job_is_not_tried_again(self, error: Exception, outcome: Outcome) -> None:
+        started, attempts = threading.Event(), []
+
+        def work() -> None:
+            attempts.append(1)
+            started.set()
+            current_job().wait(20)
+            raise error
+
+        with ThreadPool("q", max_workers=1, timeout=30, retry=Retry(3, backoff=0.001)) as pool:
+            handle = pool.submit(work)
+            started.wait(10)
+            handle.cancel()
+            assert handle.wait(10)
+        assert (handle.outcome, attempts) == (outcome, [1])
+
+    def test_a_snooze_when_stop_has_come_is_no_failure(self) -> None:
+        started, dead = threading.Event(), []
+
+        def work() -> None:
+            started.set()
+            current_job().wait(20)
+            raise Snooze(60)
+
+        pool = ThreadPool("q", max_workers=1, timeout=30, on_dead=dead.append)
+        handle = pool.submit(work)
+        started.wait(10)
+        assert pool.stop(10) == []
+        assert (handle.outcome, dead) == (Outcome.DROPPED, [])
+
+    def test_a_closed_pool_gives_its_jobs_their_attempts(self) -> None:
+        gate = threading.Event()
+
+        def work() -> int:
+            gate.wait(20)
+            if current_job().attempt == 1:
+                raise OSError
+            return current_job().attempt
+
+        with ThreadPool("q", max_workers=1, timeout=30, retry=Retry(2, backoff=0.001)) as pool:
+            handle = pool.submit(work)
+            pool.close()
+            gate.set()
+        assert handle.result(10) == 2

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,21 +12,18 @@ from typing import Any
 import pytest
 
 from concurrency_gate.runtime import (
-    AttemptsSpent,
     BudgetExceeded,
     ConnectionBudget,
     KeyLease,
     LeaseTooShort,
     Outcome,
     Periodic,
-    ProcessPool,
     Queue,
     Relay,
     Retry,
     Runtime,
     SQLiteLeases,
     Stopping,
-    ThreadPool,
     UnsafeTimeout,
     current_job,
     detach,
@@ -427,73 +423,3 @@ class TestTheEnd:
                 assert await runtime["t"].run(lambda: detach(where()).result(5))
 
         run(main)
-
-
-class TestLeases:
-    @pytest.mark.parametrize("kind", ["thread", "process"])
-    def test_a_key_leased_elsewhere_snoozes_the_job(self, kind: Any, tmp_path: Path) -> None:
-        lease = KeyLease(SQLiteLeases(tmp_path / "leases"), timeout=10, grace=1)
-        elsewhere = lease.claim("customer 1")
-        assert elsewhere is not None
-        queue = Queue("q", max_workers=1, timeout=10, lease=lease, kind=kind)
-        with Runtime(queues=[queue], grace=1) as runtime:
-            handle = runtime["q"].submit(jobs.square, 3, key="customer 1")
-            until(lambda: runtime.stats()["q"].snoozed == 1)
-            elsewhere.release()
-            assert handle.result(20) == 9
-            assert handle.attempt == 1
-        lease.store.close()
-
-    def test_attempts_that_a_process_died_of_count(self, tmp_path: Path) -> None:
-        """Claims that were never settled are what a process leaves behind that a job has killed."""
-        store = SQLiteLeases(tmp_path / "leases")
-        lease = KeyLease(store, timeout=10, grace=1)
-        dead: list[int] = []
-        ran: list[int] = []
-        retry = Retry(max_attempts=3, backoff=0.001)
-
-        def fail() -> None:
-            ran.append(current_job().attempt)
-            raise OSError
-
-        with ThreadPool(
-            "q", max_workers=1, timeout=10, lease=lease, retry=retry, on_dead=lambda h: dead.append(h.attempt)
-        ) as pool:
-            for killed, attempts in ((1, [2, 3]), (3, []), (0, [1, 2, 3])):
-                for _ in range(killed):
-                    assert store.claim("k", f"process {_}", 0.0) is not None
-                handle = pool.submit(fail, key="k")
-                assert handle.wait(20)
-                assert (handle.outcome, ran) == (Outcome.FAILED, attempts)
-                assert isinstance(handle.error, OSError if attempts else AttemptsSpent)
-                ran.clear()
-        detached.settle(5.0)
-        assert dead == [3, 4, 3]
-        store.close()
-
-    def test_a_cancelled_process_gives_its_attempt_back(self, tmp_path: Path) -> None:
-        lease = KeyLease(SQLiteLeases(tmp_path / "leases"), timeout=20, grace=1)
-        started = tmp_path / "started"
-        with ProcessPool("q", max_workers=1, timeout=20, lease=lease) as pool:
-            handle = pool.submit(jobs.wait_for_stop, str(started), key="k")
-            until(started.exists)
-            handle.cancel()
-            assert handle.wait(20)
-            assert pool.submit(jobs.square, 3, key="k").result(20) == 9
-        lease.store.close()
-
-    def test_a_stuck_thread_keeps_its_key_beyond_the_lease(self, tmp_path: Path) -> None:
-        store = SQLiteLeases(tmp_path / "leases")
-        lease = KeyLease(store, timeout=0.5, grace=0.1, seconds=0.7)
-        gate, begun = threading.Event(), time.monotonic()
-        with ThreadPool("q", max_workers=1, timeout=0.5, lease=lease) as pool:
-            handle = pool.submit(gate.wait, key="k")
-            until(lambda: handle.outcome is Outcome.TIMED_OUT)
-            while time.monotonic() < begun + 2 * lease.seconds:  # one extension would not last so long
-                assert lease.claim("k") is None, "a second holder while the first is at work"
-            gate.set()
-            until(lambda: pool.stats().stuck == 0)
-        claim = lease.claim("k")
-        assert claim is not None
-        assert claim.attempt == 1
-        store.close()
