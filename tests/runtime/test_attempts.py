@@ -236,7 +236,8 @@ class TestTheLastAttempt:
         assert (handle.outcome, attempts) == (outcome, [1])
 
     def test_a_snooze_when_stop_has_come_is_no_failure(self) -> None:
-        started, dead = threading.Event(), []
+        started = threading.Event()
+        dead: list[Handle[Any]] = []
 
         def work() -> None:
             started.set()

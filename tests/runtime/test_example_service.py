@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -176,3 +177,22 @@ def test_a_waiting_client_gets_an_answer_when_the_end_comes(service: Service) ->
     until(lambda: 'running{pool="requests",kind="thread"} 2' in service.get("/metrics"), "both requests")
     assert service.end() == 0, service.log
     assert waiting.result(PATIENCE) == 503
+
+
+def test_it_passes_the_gate_with_all_rules_on_as_a_project_of_its_own(tmp_path: Path) -> None:
+    """No infra path, no exclusion, every kind of network counted; and the gate does look at it."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    (tmp_path / "concurrency-gate.toml").write_text("cache = true\nstorage = true\n")
+
+    def gate() -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "concurrency_gate", "check"]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+
+    clean = gate()
+    assert clean.returncode == 0, clean.stdout + clean.stderr
+    assert f"Checked {len(list((tmp_path / 'examples').rglob('*.py')))} files" in clean.stdout
+    with (tmp_path / "examples/service/web.py").open("a") as module:
+        module.write("\nimport threading\n\nthreading.Thread(target=print).start()\n")
+    planted = gate()
+    assert planted.returncode == 1
+    assert "CG101" in planted.stdout
