@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from . import containers, descriptors, hints, intrinsics, members, names
 from .modules import Class, Function
 from .scopes import Scope, position
 from .values import (
+    LEVELS,
     Arguments,
     ClassValue,
     Collection,
@@ -96,26 +97,43 @@ def bind(r: Resolver, function: Function, bound: bool, given: Arguments) -> tupl
     return tuple((name, values) for name, values in kept if values)
 
 
+class _Use(NamedTuple):
+    """What a function does with a parameter: its text may pick something, an `if` asks about it, an annotation
+    says what it is."""
+
+    selects: bool
+    tests: bool
+    annotated: bool
+
+
 def _that_matter(r: Resolver, function: Function, name: str, values: Values) -> Values:
     """Callables and classes; instances where no annotation says what they are; strings that pick something;
     None and booleans that an `if` tests. Each way of calling a function costs a reading of it, so nothing
     else is told apart."""
-    return tuple(value for value in values if _matters(r, function, name, value))
+    use = _Use(name in function.selecting, name in function.tested, name in function.annotated)
+    return tuple(value for value in values if _matters(r, use, value))
 
 
-def _matters(r: Resolver, function: Function, name: str, value: Value) -> bool:
+def _matters(r: Resolver, use: _Use, value: Value) -> bool:
     if isinstance(value, Constant):
-        return name in (function.selecting if isinstance(value.value, str) else function.tested)
+        return use.selects if isinstance(value.value, str) else use.tests
     if isinstance(value, Object):
         if value.runs is not None:
             return True
-        return name not in function.annotated and r.catalogue.is_known(value.type)
+        return not use.annotated and r.catalogue.is_known(value.type)
     if isinstance(value, External):
         return r.catalogue.is_known(value.name)
     if isinstance(value, Instance):
-        return value.init is not None or name not in function.annotated
+        return value.init is not None or not use.annotated
     if isinstance(value, Collection):
-        return any(_matters(r, function, name, inner) for values in value.items for inner in values)
+        if value.levels == LEVELS:
+            return False
+        use = use._replace(tests=False)  # no `if` asks about what is inside
+        known = value.answers.get(use)
+        if known is None:  # collections share their parts: without this, each way to a part would be gone
+            known = any(_matters(r, use, inner) for values in value.items for inner in values)
+            value.answers[use] = known
+        return known
     return True
 
 

@@ -22,7 +22,7 @@ WORDS = bytes(c if c == 95 or c >= 128 or chr(c).isalnum() else 32 for c in rang
 LONGEST = 400
 """Longer strings name nothing."""
 
-ATTRIBUTE = r"""[.'"](?:\s|\\|#[^\n]*)*%s\b"""
+ATTRIBUTE = r"""[.'"](?:\s|\\|#[^\n]*\n)*%s\b"""
 """How a text must hold a word to use it as an attribute, or to give it as a text of its own."""
 
 _IDENTIFIER = re.compile(r"\w+")

@@ -7,6 +7,7 @@ module (compared by identity), names from outside the project by their dotted na
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -107,11 +108,20 @@ class Collection:
     fixed: bool = False
     depth: int = field(init=False, repr=False, compare=False)
     """How deep frames nest in the elements."""
+    levels: int = field(init=False, repr=False, compare=False)
+    """How deep collections nest, this one included."""
+    answers: dict[Hashable, bool] = field(init=False, repr=False, compare=False, default_factory=dict)
+    """What was asked of all that is in it, and found."""
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if any(_is_deep(value) for values in self.items for value in values):
+            shallow = tuple(tuple(v for v in values if not _is_deep(v)) for values in self.items)
+            object.__setattr__(self, "items", shallow)
         depth = max((value_depth(value) for values in self.items for value in values), default=0)
+        inner = [v.levels for values in self.items for v in values if isinstance(v, Collection)]
         object.__setattr__(self, "depth", depth)
+        object.__setattr__(self, "levels", 1 + max(inner, default=0))
         object.__setattr__(self, "_hash", hash((self.items, self.keys, self.fixed)))
 
     # collections nest: hashing all of one at each look-up would take most of a run
@@ -191,6 +201,15 @@ class Place:
 
     node: ast.expr
     module: Module = field(repr=False)
+
+
+LEVELS = 4
+"""How deep collections may nest; what would lie deeper is left out. A recursive function that builds trees would
+otherwise give as many values, each a way of calling itself, as there are trees."""
+
+
+def _is_deep(value: Value) -> bool:
+    return isinstance(value, Collection) and value.levels >= LEVELS
 
 
 CAP = 24

@@ -117,6 +117,8 @@ class Edges:
         else:
             return None
         targets = _once(found)
+        if isinstance(place, ast.Call):
+            place = place.func  # where the call's own edge stands: to a reader they are one
         return Edge(place, targets, True, False) if targets else None
 
     # -- calls -------------------------------------------------------------------------------------------

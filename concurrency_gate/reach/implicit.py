@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from concurrency_gate.facts import names
 from concurrency_gate.facts.conditions import holds
+from concurrency_gate.facts.modules import Module
 from concurrency_gate.facts.scopes import Scope
 from concurrency_gate.facts.values import External, Frame, Object
 
@@ -32,12 +33,15 @@ class Sessions:
     def words(self) -> list[tuple[str, list[str]]]:
         """The words that bring a session or connection, each with the files that may make one."""
         r, classes = self._resolver, self._resolver.catalogue.data["implicit"]
-        found: dict[tuple[str, str], None] = {
-            (n.partition(".")[0], n.rpartition(".")[2]): None for n in classes
-        }
-        for name, text in r.catalogue.data["returns"].items():
-            if text in classes and not name.rpartition(".")[2].startswith("__"):
-                found[name.partition(".")[0], name.rpartition(".")[2]] = None
+        found = {(name.partition(".")[0], name.rpartition(".")[2]) for name in classes}
+        for key in ("returns", "enters", "attributes"):
+            for name, text in r.catalogue.data[key].items():
+                if text not in classes:
+                    continue
+                owner, _, word = name.rpartition(".")
+                found.add((name.partition(".")[0], word))
+                # What calling, entering or reading an instance gives: its class may be all that is named.
+                found.add((name.partition(".")[0], owner.rpartition(".")[2]))
         files = r.project.files_with
         return [(word, [p for p in files(word) if p in set(files(top))]) for top, word in sorted(found)]
 
@@ -92,7 +96,7 @@ class Sessions:
     def _is_made_here(self, node: ast.expr, scope: Scope, known: Implicit) -> bool:
         """Whether one is sure to begin: nothing in the module speaks of a switch, and the connection is
         seen to be made, or belongs to a library whose objects follow their session."""
-        if any(_mentions(scope.module.tree, condition) for condition in known.unless):
+        if any(_is_switched(scope.module, condition) for condition in known.unless):
             return False
         return known.keeps is not None or any(self._makers(node, scope, 4))
 
@@ -113,19 +117,23 @@ class Sessions:
                     yield from self._makers(binding.node, where, hops - 1)
 
 
-def _mentions(tree: ast.Module, condition: Condition) -> bool:
-    """Whether anything in the module may make the condition hold: an argument or an attribute of its name."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            given = next((k.value for k in node.keywords if k.arg == condition.parameter), None)
-            if given is not None and (not isinstance(given, ast.Constant) or holds(condition, node)):
-                return True
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            if node.attr == condition.parameter:
-                return True
-        elif isinstance(node, (ast.Attribute, ast.Name)) and "AUTOCOMMIT" in ast.unparse(node):
-            return True
-    return False
+def _is_switched(module: Module, condition: Condition) -> bool:
+    """Whether anything in the module may make the condition hold. Asked at each statement, so it is kept."""
+    kept: dict[Condition, bool] = module.__dict__.setdefault("switched", {})
+    if condition not in kept:
+        kept[condition] = any(_may_switch(node, condition) for node in ast.walk(module.tree))
+    return kept[condition]
+
+
+def _may_switch(node: ast.AST, condition: Condition) -> bool:
+    """An argument or an attribute of the condition's name, or an isolation level that opens nothing."""
+    if isinstance(node, ast.Call):
+        given = next((k.value for k in node.keywords if k.arg == condition.parameter), None)
+        return given is not None and (not isinstance(given, ast.Constant) or holds(condition, node))
+    if isinstance(node, ast.Attribute):
+        is_set = isinstance(node.ctx, ast.Store) and node.attr == condition.parameter
+        return is_set or "AUTOCOMMIT" in node.attr
+    return isinstance(node, ast.Name) and "AUTOCOMMIT" in node.id
 
 
 def _changes(node: ast.Call) -> bool:

@@ -15,6 +15,7 @@ from concurrency_gate.facts.values import (
     Arguments,
     ClassValue,
     Collection,
+    Constant,
     External,
     Frame,
     FunctionValue,
@@ -26,8 +27,8 @@ from concurrency_gate.facts.values import (
 if TYPE_CHECKING:
     from concurrency_gate.facts.resolver import Resolver
 
-Registration = tuple[Values, FunctionValue]
-"""Senders and receiver; no senders means all."""
+Registration = tuple[Values | None, FunctionValue]
+"""Senders and receiver; None means all senders, none at all that they are not known."""
 
 
 class Signals:
@@ -43,7 +44,7 @@ class Signals:
             return
         name = self._resolver.catalogue.canonical(signal)
         for senders, receiver in self._index.get(name):
-            if not senders or any(map(comes_from, senders)):
+            if senders is None or any(map(comes_from, senders)):
                 yield calls.frame_of(self._resolver, receiver, calls.NOTHING)
 
     def sent(self, signal: Value, given: Arguments) -> Iterator[Frame]:
@@ -98,7 +99,7 @@ class Signals:
                 )
                 for value in signals:
                     for signal in _each(value):
-                        yield _name(signal), (given.keyword("sender"), receiver)
+                        yield _name(signal), (_senders(given), receiver)
 
     def _connected(self, node: ast.Call, scope: Scope) -> Iterator[tuple[str, Registration]]:
         r = self._resolver
@@ -113,13 +114,25 @@ class Signals:
             for receiver in handlers:
                 for signal in self._owner(node, scope, frame):
                     if isinstance(receiver, FunctionValue):
-                        yield _name(signal), (given.keyword("sender"), receiver)
+                        yield _name(signal), (_senders(given, 1), receiver)
 
     def _owner(self, node: ast.Call, scope: Scope, frame: Frame | None) -> Values:
         """What `connect` is read from: the signal itself keeps its name, its method does not."""
         r = self._resolver
         found = r.values(node.func.value, scope, frame) if isinstance(node.func, ast.Attribute) else ()
         return tuple(value for value in found if _name(value))
+
+
+def _senders(given: Arguments, place: int | None = None) -> Values | None:
+    """The argument `sender`; `place` is where it may stand without its name."""
+    named = dict(given.keywords)
+    if "sender" in named:
+        found = named["sender"]
+    elif place is not None and place < len(given.positional):
+        found = given.positional[place]
+    else:
+        return () if given.opaque else None
+    return None if Constant(None) in found else found
 
 
 def _told(registration: Registration) -> Sequence[str]:
