@@ -32,10 +32,6 @@ class LeaseUnavailable(RuntimeLibraryError):  # noqa: N818
     """The lease's database did not answer. Whether the key is ours is not known; a lease runs out."""
 
 
-SNOOZE = 1.0
-"""Seconds until a job comes back that found its key busy."""
-
-
 class LeaseStore(Protocol):
     """Where leases live. Every method is one round trip, blocks, is thread-safe, and raises
     `LeaseUnavailable`.
@@ -110,7 +106,7 @@ class KeyLease:
         return None if attempt is None else Claim(self, key, owner, attempt, asked + self.seconds)
 
     @contextmanager
-    def hold(self, key: str, *, snooze: float = SNOOZE, max_attempts: float = math.inf) -> Iterator[Claim]:
+    def hold(self, key: str, *, snooze: float = 1.0, max_attempts: float = math.inf) -> Iterator[Claim]:
         """Claim `key` for the block, or raise `KeyBusy`, which asks the pool to come back in `snooze`
         seconds.
 

@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING
 
 from .errors import AttemptsSpent, JobCancelled
 from .handle import DONE, Handle
-from .lease import SNOOZE, Claim, KeyBusy, KeyLease
+from .lease import Claim, KeyBusy, KeyLease
 from .slots import AnyHandle
 from .wakeup import pause
 
 if TYPE_CHECKING:
     from .threads import ThreadPool
 
+SNOOZE = 1.0
+"""Seconds until a job comes back that found its key busy."""
+
 
 @contextmanager
 def leased(handle: AnyHandle, key: str, lease: KeyLease) -> Iterator[None]:
     """For a job in a thread: claim the key, and settle the claim by how the block ends."""
-    with lease.hold(key, max_attempts=_most(handle)) as claim, _under(handle, claim):
+    with lease.hold(key, snooze=SNOOZE, max_attempts=_most(handle)) as claim, _under(handle, claim):
         yield
 
 

@@ -145,7 +145,7 @@ def tasks(count: int, overruns: int, timeout: float) -> None:
 
 @pytest.mark.parametrize("through", [threads, tasks, processes])
 def test_two_thousand_jobs(through: Callable[[int, int, float], None]) -> None:
-    through(2000, 2, 2.0)
+    through(2000, 2, 1.0)
 
 
 @pytest.mark.heavy

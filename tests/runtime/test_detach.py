@@ -226,7 +226,8 @@ def test_bad_arguments_are_named(work: Any, args: tuple[Any, ...], timeout: Any,
         detach(work, *args, timeout=timeout)
 
 
-def test_settling_waits_and_then_names_what_did_not_end() -> None:
+def test_settling_waits_and_then_names_what_did_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("concurrency_gate.runtime.pool.CANCEL_PATIENCE", 0.05)
     release = threading.Event()
     detach(release.wait, name="stubborn")
     try:

@@ -157,7 +157,7 @@ def test_a_silent_webhook_fills_its_own_queue_and_no_other(tmp_path: Path, servi
 def test_too_many_waiters_are_told_so_at_once(service: Service) -> None:
     def wait() -> int:
         try:
-            service.get("/documents/99?wait=2")
+            service.get("/documents/99?wait=1")
         except urllib.error.HTTPError as error:
             return error.code
         return 200

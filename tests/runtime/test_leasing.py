@@ -41,6 +41,11 @@ async def square_async(number: int) -> int:
     return number * number
 
 
+@pytest.fixture(autouse=True)
+def _short_snoozes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("concurrency_gate.runtime.leasing.SNOOZE", 0.05)
+
+
 class TestEveryKind:
     @pytest.mark.parametrize(
         ("kind", "work"),
@@ -53,7 +58,7 @@ class TestEveryKind:
         queue = Queue("q", max_workers=1, timeout=10, lease=lease, kind=kind)
         with Runtime(queues=[queue], grace=1) as runtime:
             handle = runtime["q"].submit(work, 3, key="customer 1")
-            until(lambda: runtime.stats()["q"].snoozed == 1)
+            until(lambda: runtime.stats()["q"].snoozed)
             elsewhere.release()
             assert handle.result(20) == 9
             assert handle.attempt == 1
