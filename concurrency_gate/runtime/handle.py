@@ -7,6 +7,7 @@ import functools
 import math
 from collections.abc import Callable, Generator
 from enum import StrEnum
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .bounds import call, patience
@@ -194,6 +195,14 @@ class Handle(Generic[T]):
 
     def __repr__(self) -> str:
         return f"<Handle of {self.name!r}: {self._outcome or 'in flight'}>"
+
+
+def not_callable(call: object) -> TypeError:
+    """The error for what was submitted and cannot be called; a coroutine is closed, and not complained of."""
+    if not isinstance(call, CoroutineType):
+        return TypeError(f"call must be callable, not {call!r}")
+    call.close()
+    return TypeError(f"call must be a function, and its arguments follow it; {call.__qualname__} was called")
 
 
 def name_of(call: Callable[..., Any]) -> str:

@@ -13,7 +13,7 @@ from .aftermath import keep_key
 from .bounds import PENDING, WORKERS, call, kind, patience, seconds, text, whole
 from .clock import RESOLUTION, clock
 from .errors import JobCancelled, PoolFull, Stopping
-from .handle import Handle, Outcome, name_of
+from .handle import Handle, Outcome, name_of, not_callable
 from .job import Job, Root, _current
 from .lease import KeyLease
 from .ledger import PoolStats
@@ -82,8 +82,12 @@ class Pool(Slots):
         here: asyncio.AbstractEventLoop | None = None,
     ) -> AnyHandle | None:
         """Let the job in, or None if there is no room. `loop` is to run it, `here` runs the caller."""
+        if not callable(call):
+            raise not_callable(call)
         if name is None:
             name = getattr(call, "__qualname__", None) or name_of(call)
+        elif type(name) is not str:
+            text("name", name)
         handle: AnyHandle = Handle(self, call, args, name, timeout or self.timeout, loop)
         if key is not None:
             handle.key = text("key", key)
