@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from . import containers, descriptors, hints, intrinsics, members, names
@@ -24,6 +25,7 @@ from .values import (
     Suspended,
     Value,
     Values,
+    one_of,
     union,
 )
 
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from .resolver import Resolver
 
 NOTHING = Arguments()
+UNKNOWN = Arguments(opaque=True)
+"""What a library hands to a function that it runs."""
 
 WIDE = 10
 """A result of more project classes than this says nothing about what is called on it."""
@@ -89,12 +93,26 @@ def bind(r: Resolver, function: Function, bound: bool, given: Arguments) -> tupl
     found.update((name, values) for name, values in given.keywords if name in acceptable)
     if args.kwarg is not None and not given.opaque:
         found[args.kwarg.arg] = (Collection(tuple(v for _, v in spare), tuple(k for k, _ in spare)),)
+    kept = [(name, _that_matter(r, function, name, values)) for name, values in found.items()]
     if not given.opaque:
-        for name, default in function.defaults.items():
-            if name not in found and name in function.tested and isinstance(default, ast.Constant):
-                found[name] = r.values(default, function.scope, None)
-    kept = ((name, _that_matter(r, function, name, values)) for name, values in found.items())
+        kept += _left_at_default(r, function, found)
     return tuple((name, values) for name, values in kept if values)
+
+
+def _left_at_default(
+    r: Resolver, function: Function, given: Mapping[str, Values]
+) -> Iterator[tuple[str, Values]]:
+    """Constants, and members of enumerations, that decide what runs where a call says nothing else."""
+    for name, default in function.defaults.items():
+        if (
+            name in given
+            or name not in function.tested
+            or not isinstance(default, (ast.Constant, ast.Attribute))
+        ):
+            continue
+        values = r.values(default, function.scope.parent or function.scope, None)
+        if all(isinstance(value, Constant) for value in values):
+            yield name, values
 
 
 class _Use(NamedTuple):
@@ -110,8 +128,11 @@ def _that_matter(r: Resolver, function: Function, name: str, values: Values) -> 
     """Callables and classes; instances where no annotation says what they are; strings that pick something;
     None and booleans that an `if` tests. Each way of calling a function costs a reading of it, so nothing
     else is told apart."""
+    if name == function.kwarg and name in function.tested:
+        return values
     use = _Use(name in function.selecting, name in function.tested, name in function.annotated)
-    return tuple(value for value in values if _matters(r, use, value))
+    kept = tuple(value for value in values if _matters(r, use, value))
+    return one_of(kept, ()) if len(kept) < len(values) else kept
 
 
 def _matters(r: Resolver, use: _Use, value: Value) -> bool:
@@ -191,7 +212,8 @@ def returned(r: Resolver, frame: Frame) -> Values:
 def _returned(r: Resolver, frame: Frame) -> Values:
     function = frame.function
     scope = function.scope
-    found = union(*(r.values(node, scope, frame) for node in scope.returns), ())
+    ways = [r.values(node, scope, frame) for node in scope.returns]
+    found = one_of(*ways, ()) if function.may_end_without_a_value else one_of(*ways)
     said = [v for v in found if not isinstance(v, Constant)]
     if len({v.cls for v in said if isinstance(v, Instance)}) > WIDE:
         said, found = [], ()
@@ -349,6 +371,7 @@ def decorated_class(r: Resolver, cls: Class, scope: Scope, frame: Frame | None) 
 
 __all__ = [
     "NOTHING",
+    "UNKNOWN",
     "Arguments",
     "arguments",
     "construct",

@@ -6,6 +6,7 @@ import ast
 from functools import cached_property
 
 from .scopes import COMPREHENSIONS, FunctionNode, Scope, build
+from .walk import branches
 
 
 class Module:
@@ -140,6 +141,15 @@ class Function:
         return bool(self.scope.yields)
 
     @cached_property
+    def may_end_without_a_value(self) -> bool:
+        """Whether the body may end by itself, or by a bare `return`."""
+        if isinstance(self.node, ast.Lambda):
+            return False
+        return not isinstance(self.node.body[-1], (ast.Return, ast.Raise)) or any(
+            isinstance(node, ast.Return) and node.value is None for node in self._nodes
+        )
+
+    @cached_property
     def receiver_name(self) -> str | None:
         """The parameter that stands for the instance or class, in a method that has one."""
         if self.owner is None or "staticmethod" in self.decorator_names or not self.parameters:
@@ -147,12 +157,26 @@ class Function:
         return self.parameters[0]
 
     @cached_property
+    def _nodes(self) -> list[ast.AST]:
+        """Everything in the function but leaves."""
+        found: list[ast.AST] = [self.node]
+        for node in found:
+            found += branches(node)
+        return found
+
+    @cached_property
     def tested(self) -> frozenset[str]:
-        """Parameters that an `if` asks about: whether they are None, true or false decides what runs."""
+        """Names that an `if` asks about, itself or through a local name: what they are decides what runs."""
         found: set[str] = set()
-        for node in ast.walk(self.node):
+        assigned: list[ast.Assign] = []
+        for node in self._nodes:
             if isinstance(node, (ast.If, ast.IfExp, ast.While)):
-                found.update(part.id for part in ast.walk(node.test) if isinstance(part, ast.Name))
+                found |= _names_in(node.test)
+            elif isinstance(node, ast.Assign):
+                assigned.append(node)
+        for statement in reversed(assigned):
+            if any(isinstance(target, ast.Name) and target.id in found for target in statement.targets):
+                found |= _names_in(statement.value)
         return frozenset(found)
 
     @cached_property
@@ -160,7 +184,7 @@ class Function:
         """Parameters whose text may pick what is called: as an index, or handed on to a call by a plain
         name."""
         found: set[str] = set()
-        for node in ast.walk(self.node):
+        for node in self._nodes:
             if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name):
                 found.add(node.slice.id)
             elif isinstance(node, ast.Call) and _may_select(node.func):
@@ -188,6 +212,10 @@ class Function:
         if isinstance(self.node, ast.Lambda):
             return [ast.copy_location(ast.Expr(self.node.body), self.node.body)]
         return self.node.body
+
+
+def _names_in(node: ast.expr) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
 def _may_select(func: ast.expr) -> bool:

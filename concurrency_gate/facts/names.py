@@ -20,6 +20,7 @@ from .values import (
     Object,
     Value,
     Values,
+    one_of,
     union,
 )
 
@@ -58,7 +59,8 @@ def _together(
 ) -> Values:
     """What several bindings give a name, with what its declaration says and what star imports bring after
     them."""
-    found = union(*(bound(r, binding, scope, frame) for binding in bindings))
+    ways = [(binding.kind, bound(r, binding, scope, frame)) for binding in bindings]
+    found = one_of(*(values for kind, values in ways if values or kind != "annotation"))
     if not _says_enough(found):
         declared = (b.annotation for b in scope.bindings[node.id] if b.kind == "annotation" and b.annotation)
         found = union(*(r.instance_of(annotation, scope, frame) for annotation in declared), found)

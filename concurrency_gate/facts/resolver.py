@@ -31,6 +31,7 @@ from .values import (
     Object,
     Value,
     Values,
+    one_of,
     union,
     value_depth,
 )
@@ -282,11 +283,11 @@ def _walrus(r: Resolver, node: ast.NamedExpr, scope: Scope, frame: Frame | None)
 
 
 def _conditional(r: Resolver, node: ast.IfExp, scope: Scope, frame: Frame | None) -> Values:
-    return union(r.values(node.body, scope, frame), r.values(node.orelse, scope, frame))
+    return one_of(r.values(node.body, scope, frame), r.values(node.orelse, scope, frame))
 
 
 def _either(r: Resolver, node: ast.BoolOp, scope: Scope, frame: Frame | None) -> Values:
-    return union(*(r.values(part, scope, frame) for part in node.values))
+    return one_of(*(r.values(part, scope, frame) for part in node.values))
 
 
 def _sequence(r: Resolver, node: ast.Tuple | ast.List | ast.Set, scope: Scope, frame: Frame | None) -> Values:

@@ -223,6 +223,15 @@ def union(*groups: Values) -> Values:
     return tuple(dict.fromkeys(value for group in groups for value in group))[:CAP]
 
 
+def one_of(*groups: Values) -> Values:
+    """What comes out of one of several ways. Where nothing is known of one of them, None, True and False are left out:
+    what is sure to be None decides which branches run."""
+    found = union(*groups)
+    if all(groups):
+        return found
+    return tuple(v for v in found if not isinstance(v, Constant) or isinstance(v.value, str))
+
+
 def value_depth(value: Value) -> int:
     """How deep frames nest inside a value."""
     if isinstance(value, FunctionValue):

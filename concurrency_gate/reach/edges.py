@@ -181,14 +181,18 @@ class Edges:
             yield from called  # a library's method that ends in one of ours does what ours does
         else:
             yield from list(self._effects(name, node)) or called
-        for key in ("runs", "transacts"):
-            for entry in catalogue.marks(key, name):
-                yield from self._run_argument(entry.argument, given, node)
+        for entry in catalogue.marks("runs", name) or self._handed_over(name):
+            yield from self._run_argument(entry.argument, given, node)
         for signal in catalogue.fires(name):
             yield from self.signals.receivers(signal, self._comes_from(callee))
         if catalogue.marks("sends", name):
             for owner in owners:
                 yield from self.signals.sent(owner, given)
+
+    def _handed_over(self, name: str) -> tuple[Entry, ...]:
+        """What runs a callable in a transaction of its own; not what runs methods and receivers that are known."""
+        catalogue = self._resolver.catalogue
+        return () if catalogue.calls(name) or catalogue.fires(name) else catalogue.marks("transacts", name)
 
     def _comes_from(self, callee: External) -> Callable[[Value], bool]:
         """Whether the call may send a library's signal for a class: that of its receiver, or one below that,
@@ -217,13 +221,13 @@ class Edges:
                     if isinstance(value, FunctionValue) or (
                         isinstance(value, External) and value.name != callee.name
                     ):
-                        yield from self._callee(value, calls.NOTHING, node, False)
+                        yield from self._callee(value, calls.UNKNOWN, node, False)
 
     def _run_argument(self, index: int, given: Arguments, node: ast.Call) -> Iterator[Target]:
         """What a callable or coroutine that is handed over, and run before the call returns, leads to."""
         chosen = given.positional if index < 0 else given.positional[index : index + 1]
         chosen = chosen or tuple(values for _, values in given.keywords)
-        rest = Arguments(given.positional[index + 1 :], given.keywords) if index >= 0 else calls.NOTHING
+        rest = Arguments(given.positional[index + 1 :], given.keywords) if index >= 0 else calls.UNKNOWN
         for values in (*chosen, given.rest if index < 0 else ()):
             for value in values:
                 for each in value.items[0] if isinstance(value, Collection) and value.items else (value,):

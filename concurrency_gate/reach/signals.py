@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from concurrency_gate.facts import calls
@@ -38,19 +39,23 @@ class Signals:
         self._resolver = resolver
         self._index = Index(resolver.project, "receivers", self._search, _told)
 
-    def receivers(self, signal: str, comes_from: Callable[[Value], bool]) -> Iterator[Frame]:
-        """The receivers of a signal, by its name, that listen to all senders or to one that it comes from."""
+    def receivers(
+        self, signal: str, comes_from: Callable[[Value], bool], given: Arguments = calls.UNKNOWN
+    ) -> Iterator[Frame]:
+        """The receivers of a signal, by its name, that listen to all senders or to one that it comes from; `given` is
+        what they are called with."""
         if not signal:
             return
         name = self._resolver.catalogue.canonical(signal)
         for senders, receiver in self._index.get(name):
             if senders is None or any(map(comes_from, senders)):
-                yield calls.frame_of(self._resolver, receiver, calls.NOTHING)
+                yield calls.frame_of(self._resolver, receiver, given)
 
     def sent(self, signal: Value, given: Arguments) -> Iterator[Frame]:
         """The receivers of a signal that a call sends."""
         sender = (*given.keyword("sender"), *(given.positional[0] if given.positional else ()))
-        yield from self.receivers(_name(signal), lambda wanted: self._may_be(wanted, sender))
+        handed = replace(given, positional=())
+        yield from self.receivers(_name(signal), lambda wanted: self._may_be(wanted, sender), handed)
 
     def _may_be(self, wanted: Value, sender: Values) -> bool:
         """Whether a sender is this one, or may be: a class may stand for one below it."""

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from concurrency_gate.facts.scopes import Scope
-from concurrency_gate.facts.values import Constant, External, Frame
+from concurrency_gate.facts.values import Frame
 from concurrency_gate.facts.walk import LEAVES, parts_of
+
+from .branches import truth
 
 if TYPE_CHECKING:
     from concurrency_gate.facts.resolver import Resolver
@@ -165,44 +167,3 @@ def _suite(
                 if suite and isinstance(suite[-1], _LEAVING):
                     guards = (*guards, (node, branch))
     return found[::-1]
-
-
-def truth(r: Resolver, test: ast.expr, scope: Scope, frame: Frame | None) -> bool | None:
-    """Whether a test is known to be true or false here; None where it is not known."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        known = truth(r, test.operand, scope, frame)
-        return None if known is None else not known
-    if isinstance(test, ast.BoolOp):
-        parts = [truth(r, part, scope, frame) for part in test.values]
-        decisive = isinstance(test.op, ast.Or)
-        if decisive in parts:
-            return decisive
-        return None if None in parts else not decisive
-    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Is, ast.IsNot)):
-        right = test.comparators[0]
-        if isinstance(right, ast.Constant) and right.value is None and isinstance(test.left, ast.Name):
-            values = r.values(test.left, scope, frame)
-            nones = [isinstance(v, Constant) and v.value is None for v in values]
-            if not _is_given(test.left, frame) or not nones or (any(nones) and not all(nones)):
-                return None
-            return all(nones) == isinstance(test.ops[0], ast.Is)
-        return None
-    if isinstance(test, ast.Name) and _is_given(test, frame):
-        values = r.values(test, scope, frame)
-        if values and all(isinstance(v, Constant) for v in values):
-            truths = {bool(v.value) for v in values if isinstance(v, Constant)}
-            return truths.pop() if len(truths) == 1 else None
-        return None
-    if isinstance(test, (ast.Attribute, ast.Call)):
-        asked = test.func if isinstance(test, ast.Call) else test
-        values = r.values(asked, scope, frame)
-        if values and all(isinstance(v, External) and r.catalogue.marks("open", v.name) for v in values):
-            return True
-    return None
-
-
-def _is_given(name: ast.Name, frame: Frame | None) -> bool:
-    """Whether the name is a parameter that this call fills. What a body assigns says nothing certain."""
-    if frame is None or frame.argument(name.id) is None:
-        return False
-    return len(frame.function.scope.bindings.get(name.id, ())) == 1

@@ -220,7 +220,7 @@ class Wrappers:
             return None
         found = None
         if dependency.function.is_generator:
-            found = self._openers.manager(calls.frame_of(self._resolver, dependency, calls.NOTHING))
+            found = self._openers.manager(calls.frame_of(self._resolver, dependency, calls.UNKNOWN))
         return found or self.injecting(dependency.function)
 
     # -- what other modules may use -------------------------------------------------------------------------

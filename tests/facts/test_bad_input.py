@@ -35,6 +35,7 @@ UNREADABLE = {
 READABLE = {
     "empty": (b"", 0),
     "only a comment": (b"# nothing", 0),
+    "hashes behind a quote": (b"transaction = 'x'\n" + b"#" * 10_000 + b"\n", 0),
     "byte order mark": (codecs.BOM_UTF8 + THREAD, 2),
     "windows line ends": (THREAD.replace(b"\n", b"\r\n"), 2),
     "old line ends": (THREAD.replace(b"\n", b"\r"), 2),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from concurrency_gate.facts.values import LEVELS, Collection, Constant
 from tests.facts.marked import verify
 
 CASES = {
@@ -399,3 +400,11 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_typed(name: str, tmp_path: Path) -> None:
     verify(tmp_path, CASES[name])
+
+
+def test_collections_nest_no_deeper_than_they_tell() -> None:
+    value = Collection(((Constant("leaf"),),))
+    for _ in range(3 * LEVELS):
+        value = Collection(((value, Constant("beside")),))
+    assert value.levels == LEVELS
+    assert repr(value).count("beside") == LEVELS

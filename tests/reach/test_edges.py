@@ -111,6 +111,182 @@ CASES = {
                 call_event(ping)
                 call_later(ping)
     """,
+    "a receiver whose sender is not known": """
+        import requests
+        from django.db import models, transaction
+        from django.db.models.signals import post_save
+        from somewhere import models_to_index
+        class Order(models.Model):
+            pass
+        class Note(models.Model):
+            pass
+        def index(sender, **kwargs):
+            requests.post("https://search", timeout=1)
+        def archive(sender, **kwargs):
+            requests.post("https://archive", timeout=1)
+        for model in models_to_index():
+            post_save.connect(index, sender=model)
+        post_save.connect(archive, Order)
+        def work():
+            with transaction.atomic():
+                Note().save()
+                Order().save()  #> CG201 Order().save
+    """,
+    "a receiver that is told to leave": """
+        import requests
+        from django.db import transaction
+        from django.dispatch import Signal, receiver
+        changed = Signal()
+        @receiver(changed)
+        def tell(sender, **kwargs):
+            if kwargs.get("quiet", False):
+                return
+            requests.post("https://index", timeout=1)
+        def work():
+            with transaction.atomic():
+                changed.send(sender=None, quiet=True)
+                changed.send(sender=None, loud=True)  #> CG201 changed.send
+    """,
+    "what is awaited in a loop is told once": """
+        import httpx
+        from django.db import transaction
+        async def fetch(key):
+            async with httpx.AsyncClient() as client:
+                return (await client.get(key)).text
+        async def fill():
+            with transaction.atomic():
+                for key in "abc":
+                    await fetch(key)  #> CG201 fetch
+    """,
+    "a flag left at its default": """
+        import enum
+        import time
+        import requests
+        from django.db import transaction
+        class Mode(enum.StrEnum):
+            background = "background"
+            sync = "sync"
+        def busy():
+            return True
+        def dispatch(name, immediate=False):
+            now = immediate and not busy()
+            if now:
+                time.sleep(1)
+        def create(*, mode=Mode.background):
+            if mode == Mode.sync:
+                requests.post("https://pay", timeout=1)
+        def schedule(other):
+            with transaction.atomic():
+                dispatch("nightly")
+                dispatch("nightly", immediate=True)  #> CG203 dispatch
+                dispatch("nightly", other)  #> CG203 dispatch
+                create()
+                create(mode=other)  #> CG201 create
+                create(**other)  #> CG201 create
+    """,
+    "a keyword that decides": """
+        import requests
+        from django.db import transaction
+        class Manager:
+            def create(self, event, **kwargs):
+                if kwargs.get("recipients") is not None:
+                    return
+                if "silent" in kwargs or kwargs.get("quiet"):
+                    return
+                self.system(event)
+            def system(self, event):
+                requests.post("https://chat", timeout=1)
+        def closed(lead, more):
+            with transaction.atomic():
+                Manager().create("x", recipients=lead)  #> CG201 Manager().create
+                Manager().create("x", recipients="all")
+                Manager().create("x", silent=lead)
+                Manager().create("x", quiet=True)
+                Manager().create("x", quiet=False)  #> CG201 Manager().create
+                Manager().create("x")  #> CG201 Manager().create
+                Manager().create("x", **more)  #> CG201 Manager().create
+    """,
+    "None that is not certain": """
+        import requests
+        from django.db import transaction
+        def ask(client):
+            if client is None:
+                return
+            requests.post("https://bank", timeout=1)
+        def found(key):
+            if key:
+                return unknown(key)
+            return None
+        def maybe(key):
+            if key:
+                return False
+        def run(flag):
+            if flag == False:
+                return
+            requests.post("https://bank", timeout=1)
+        def pay(key, other):
+            late = None
+            if key:
+                late = other.client
+            with transaction.atomic():
+                ask(None)
+                ask(other if key else None)  #> CG201 ask
+                ask(other or None)  #> CG201 ask
+                ask(found(key))  #> CG201 ask
+                ask(late)  #> CG201 ask
+                run(False)
+                run(maybe(key))  #> CG201 run
+    """,
+    "an argument that is read before the call opens a transaction": """
+        import github
+        from django.db import models
+        class Link(models.Model):
+            pass
+        def make(rpc: github.Github):
+            issue = rpc.get_repo("a").create_issue(title="x")
+            Link.objects.get_or_create(url=issue.html_url, execution=1)
+    """,
+    "a recursion that builds trees": """
+        import requests
+        from django.db import transaction
+        def spread(rules):
+            if not isinstance(rules, dict):
+                return rules
+            operator = list(rules.keys())[0]
+            values = rules[operator]
+            for one in values:
+                if isinstance(one, dict) and operator in one:
+                    return {operator: [{"and": [spread(one), other]} for other in values]}
+            return {operator: [spread(one) for one in values]}
+        def simple(rules):
+            if not isinstance(rules, dict):
+                return rules
+            operator = list(rules.keys())[0]
+            found = []
+            for value in rules[operator]:
+                if operator not in value:
+                    found.append(value)
+                else:
+                    found += value[operator]
+            return {operator: found}
+        def normal(rules):
+            if not isinstance(rules, dict):
+                return rules
+            old = rules
+            while True:
+                rules = spread(rules)
+                operator = list(rules.keys())[0]
+                values = rules[operator]
+                rules = {operator: [normal(one) for one in values] if values else normal(values[0])}
+                if old == rules:
+                    break
+                old = rules
+            return simple(rules)
+        def check(given):
+            with transaction.atomic():
+                normal({"and": [check, {"or": [simple, given]}]})
+                requests.post("https://rules", timeout=1)  #> CG201 requests.post
+    """,
 }
 
 

@@ -93,6 +93,21 @@ CASES = {
                 session.get(order, 1)
                 requests.post("https://bank.example")  #> CG201 requests.post
     """,
+    "a session whose class nobody names": """
+        import requests
+        from flask_sqlalchemy import SQLAlchemy
+        from sqlalchemy import create_engine, text
+        from sqlalchemy.orm import sessionmaker
+        maker = sessionmaker(create_engine("postgresql://x"))
+        db = SQLAlchemy()
+        def of_a_maker():
+            with maker() as session:
+                session.execute(text("select 1"))
+                requests.get("https://x", timeout=1)  #> CG204 requests.get
+        def of_an_extension():
+            db.session.execute(text("select 1"))
+            requests.get("https://x", timeout=1)  #> CG204 requests.get
+    """,
 }
 
 

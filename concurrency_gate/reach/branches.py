@@ -1,0 +1,129 @@
+"""Which branches a call of a function can take: what its tests are known to give, by the arguments of this frame."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from concurrency_gate.facts.scopes import Scope
+from concurrency_gate.facts.values import Collection, Constant, External, Frame, Values
+
+if TYPE_CHECKING:
+    from concurrency_gate.facts.resolver import Resolver
+
+_HOPS = 3
+"""How many local names a test is followed through: `now = immediate and not busy()`, then `if now:`."""
+
+
+def truth(r: Resolver, test: ast.expr, scope: Scope, frame: Frame | None, hops: int = _HOPS) -> bool | None:
+    """Whether a test is known to be true or false here; None where it is not known."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        known = truth(r, test.operand, scope, frame, hops)
+        return None if known is None else not known
+    if isinstance(test, ast.BoolOp):
+        parts = [truth(r, part, scope, frame, hops) for part in test.values]
+        decisive = isinstance(test.op, ast.Or)
+        if decisive in parts:
+            return decisive
+        return None if None in parts else not decisive
+    if isinstance(test, ast.Compare):
+        return _compared(r, test, scope, frame)
+    if isinstance(test, (ast.Attribute, ast.Call)):
+        asked = test.func if isinstance(test, ast.Call) else test
+        values = r.values(asked, scope, frame)
+        if values and all(isinstance(v, External) and r.catalogue.marks("open", v.name) for v in values):
+            return True
+    if isinstance(test, ast.Name) and hops:
+        assigned = _assigned(test, scope)
+        if assigned is not None:
+            return truth(r, assigned, scope, frame, hops - 1)
+    truths = {bool(value.value) for value in _constants(_given(r, test, scope, frame))}
+    return truths.pop() if len(truths) == 1 else None
+
+
+def _compared(r: Resolver, test: ast.Compare, scope: Scope, frame: Frame | None) -> bool | None:
+    if len(test.ops) != 1:
+        return None
+    operator, right = test.ops[0], test.comparators[0]
+    if isinstance(operator, (ast.In, ast.NotIn)):
+        keys = _keywords(right, frame)
+        if keys is None or not isinstance(test.left, ast.Constant):
+            return None
+        return (test.left.value in keys) == isinstance(operator, ast.In)
+    positive = isinstance(operator, (ast.Is, ast.Eq))
+    if not positive and not isinstance(operator, (ast.IsNot, ast.NotEq)):
+        return None
+    given = _given(r, test.left, scope, frame)
+    if isinstance(right, ast.Constant) and right.value is None:
+        nones = {isinstance(value, Constant) and value.value is None for value in given}
+        return nones.pop() == positive if len(nones) == 1 else None
+    left, wanted = _constants(given), _constants(r.values(right, scope, frame))
+    if not left or not wanted:
+        return None
+    if not set(left) & set(wanted):
+        return not positive
+    return positive if len(set(left)) == len(set(wanted)) == 1 else None
+
+
+def _constants(values: Values) -> list[Constant]:
+    """The values, if all are constants; none if any is not."""
+    found = [value for value in values if isinstance(value, Constant)]
+    return found if len(found) == len(values) else []
+
+
+def _given(r: Resolver, node: ast.expr, scope: Scope, frame: Frame | None) -> Values:
+    """What this call is sure to give an expression: a parameter that it fills, or one of its other keywords. What a
+    body assigns says nothing certain."""
+    if isinstance(node, ast.Name):
+        if (
+            frame is None
+            or frame.argument(node.id) is None
+            or len(_bindings(node, frame.function.scope)) != 1
+        ):
+            return ()
+        return r.values(node, scope, frame)
+    key, default = _looked_up(node)
+    keys = _keywords(node.func.value if isinstance(node, ast.Call) else node.value, frame) if key else None  # type: ignore[attr-defined]
+    if key is None or keys is None:
+        return ()
+    if key in keys:
+        return keys[key]
+    return (Constant(None),) if default is None else r.values(default, scope, frame)
+
+
+def _looked_up(node: ast.expr) -> tuple[str | None, ast.expr | None]:
+    """The key and the default of `kwargs.get("key", default)`; the key of `kwargs["key"]`."""
+    index: ast.expr | None = None
+    default: ast.expr | None = None
+    if isinstance(node, ast.Subscript):
+        index = node.slice
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
+        index, default = (*node.args, None, None)[:2]
+    is_text = isinstance(index, ast.Constant) and isinstance(index.value, str)
+    return (index.value if is_text else None), default  # type: ignore[union-attr]
+
+
+def _keywords(node: ast.expr, frame: Frame | None) -> dict[str, Values] | None:
+    """What this call puts into `**kwargs`, where the expression is that; None where it is not all known."""
+    if frame is None or not isinstance(node, ast.Name) or node.id != frame.function.kwarg:
+        return None
+    given = frame.argument(node.id) or ()
+    if len(given) != 1 or len(_bindings(node, frame.function.scope)) != 1:
+        return None
+    (found,) = given
+    if not isinstance(found, Collection) or found.keys is None or None in found.keys:
+        return None
+    return {key: values for key, values in zip(found.keys, found.items, strict=True) if key is not None}
+
+
+def _bindings(name: ast.Name, scope: Scope) -> list[object]:
+    return list(scope.bindings.get(name.id, ()))
+
+
+def _assigned(name: ast.Name, scope: Scope) -> ast.expr | None:
+    """The one thing that a function assigns to a local name."""
+    bindings = scope.bindings.get(name.id, ()) if scope.kind == "function" else ()
+    if len(bindings) != 1 or bindings[0].kind != "value" or bindings[0].path:
+        return None
+    node = bindings[0].node
+    return node if isinstance(node, ast.expr) else None
