@@ -104,6 +104,18 @@ async def tasks(rounds: int) -> None:
         for task in [asyncio.create_task(nothing_async()) for _ in range(TASKS)]:
             await task
 
+    async def kept() -> None:
+        held: set[asyncio.Task[None]] = set()
+
+        def start() -> asyncio.Task[None]:
+            task = asyncio.create_task(nothing_async())
+            held.add(task)
+            task.add_done_callback(held.discard)
+            return task
+
+        for task in [start() for _ in range(TASKS)]:
+            await task
+
     async def timed() -> None:
         async def limited() -> None:
             async with asyncio.timeout(60):
@@ -122,6 +134,7 @@ async def tasks(rounds: int) -> None:
 
     contenders: list[tuple[str, Callable[[], Awaitable[None]]]] = [
         ("create_task", bare),
+        ("create_task, kept in a set as asyncio asks", kept),
         ("create_task with asyncio.timeout", timed),
         ("AsyncPool.submit", pool),
         ("detach", detached),

@@ -59,11 +59,11 @@ class Handle(Generic[T]):
         "_pool",
         "_runner",
         "_value",
+        "key",
         "name",
         "timeout",
     )
 
-    key: str | None = None
     attempt = 1
     _caller: Scope | None = None
     _inherited = math.inf  # the caller's deadline, which every attempt keeps
@@ -89,13 +89,14 @@ class Handle(Generic[T]):
         self._pool = pool
         self._call = call
         self._args = args
+        self.key: str | None = None
         self.name = name
         self.timeout = timeout
         self._loop = loop
         self._due = math.inf  # the deadline of this attempt
         self._runner: Any = None  # the task or the worker it runs in
         self._outcome: Outcome | None = None
-        self._value: Any = None
+        self._value: Any
         self._callbacks: list[Callable[[], object]] | None = None
 
     @property

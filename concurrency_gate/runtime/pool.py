@@ -93,11 +93,13 @@ class Pool(Slots):
             handle.key = text("key", key)
         if context.declared:
             handle._carried = context.snapshot()
+        now = monotonic()
+        due = now + handle.timeout
         if inherit:
             caller = _current.get()
             if type(caller) is not Root:
                 handle._caller, handle._inherited = caller, caller._due
-        now = monotonic()
+                due = min(due, caller._due)
         lock = self.lock
         lock.acquire()  # spelled out here and in `_end`: `with` takes twice as long
         try:
@@ -107,7 +109,7 @@ class Pool(Slots):
                 return None
             self._size += 1
             if key is None and len(self._running) < self.max_workers:
-                self._grant(handle, now)
+                self._grant(handle, due)
                 start = True
             else:
                 start = self._place(handle, now)

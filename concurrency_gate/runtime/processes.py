@@ -44,13 +44,13 @@ class ProcessPool(ThreadPool):
     stuck_after = 5.0
     idle = 60.0
 
-    def _grant(self, handle: AnyHandle, now: float) -> None:  # noqa: ARG002 - it gets none yet
+    def _grant(self, handle: AnyHandle, due: float) -> None:  # noqa: ARG002 - it gets none yet
         self._running[handle] = None  # its deadline comes with `ready`
 
     def ready(self, handle: AnyHandle) -> None:
         """The process is there: the job's timeout runs from here."""
         with self.lock:
-            super()._grant(handle, time.monotonic())
+            super()._grant(handle, self._due(handle, time.monotonic()))
 
     def _hire(self) -> Worker:
         return _ProcessWorker(self)

@@ -83,7 +83,7 @@ class Slots:
         if key is not None and not self._keys.take(key, handle):
             self._ledger.snoozed += 1
         elif len(self._running) < self.max_workers:
-            self._grant(handle, now)
+            self._grant(handle, self._due(handle, now))
             return True
         else:
             self._ready[handle] = None
@@ -91,14 +91,16 @@ class Slots:
             self._arm(handle._inherited)
         return False
 
-    def _grant(self, handle: AnyHandle, now: float) -> None:
-        """The job has a slot: its timeout runs from here."""
-        due = now + handle.timeout
-        if handle._inherited < due:
-            due = handle._inherited
-        handle._due = due
+    def _due(self, handle: AnyHandle, now: float) -> float:
+        """The deadline of a job that has waited until now, and may have been looked at meanwhile."""
+        due = min(now + handle.timeout, handle._inherited)
         if handle._job is not None:
             handle._job._due = due
+        return due
+
+    def _grant(self, handle: AnyHandle, due: float) -> None:
+        """The job has a slot, and may keep it until `due`: its timeout runs from here."""
+        handle._due = due
         self._running[handle] = None
         if due < self._look_at:
             self._arm(due)
@@ -157,7 +159,7 @@ class Slots:
                 self._try_again(handle, now + judged.again, spent=judged.spent)
             if self._ready:
                 following, _ = self._ready.popitem(last=False)
-                self._grant(following, now or monotonic())
+                self._grant(following, self._due(following, now or monotonic()))
             if self._room or self._idle:
                 signals = self._signals()
         finally:
