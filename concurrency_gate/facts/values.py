@@ -234,15 +234,25 @@ def one_of(*groups: Values) -> Values:
 
 def value_depth(value: Value) -> int:
     """How deep frames nest inside a value."""
-    if isinstance(value, FunctionValue):
-        inner = value_depth(value.receiver) if value.receiver else 0
-        return max(inner, value.closure.depth if value.closure else 0)
     if isinstance(value, Instance):
-        return value.init.depth + 1 if value.init else 0
+        own = value.init.depth + 1 if value.init else 0
+        return max(own, _depth(value.item))
     if isinstance(value, Suspended):
         return value.frame.depth + 1
     if isinstance(value, Collection):
         return value.depth
-    if isinstance(value, Object) and value.runs is not None:
-        return value_depth(value.runs)
+    if isinstance(value, FunctionValue):
+        return max(_depth(value.receiver), value.closure.depth if value.closure else 0)
+    if isinstance(value, Object):
+        return max(_depth(value.item), _depth(value.runs))
+    if isinstance(value, (External, Super)):
+        return _depth(value.receiver)
+    if isinstance(value, Partial):
+        given = value.arguments
+        handed = (*given.positional, *(values for _, values in given.keywords), given.rest)
+        return max(_depth(value.target), *(value_depth(each) for values in handed for each in values), 0)
     return 0
+
+
+def _depth(value: Value | None) -> int:
+    return value_depth(value) if value is not None else 0
