@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from concurrency_gate.catalogue_format import SPAWNS
 from concurrency_gate.facts import calls, descriptors, members
 from concurrency_gate.facts.conditions import holds
 from concurrency_gate.facts.modules import Class
@@ -127,11 +128,21 @@ class Edges:
         self, node: ast.Call, parent: ast.AST | None, callees: Values, scope: Scope, frame: Frame | None
     ) -> Iterator[Target]:
         given = self._resolver.arguments(node, scope, frame) if callees else calls.NOTHING
-        kept = isinstance(parent, _KEPT)
+        kept = isinstance(parent, _KEPT) or self._is_spawned(node, parent, scope, frame)
         func = node.func
         owners = self._resolver.values(func.value, scope, frame) if isinstance(func, ast.Attribute) else ()
         for callee in callees:
             yield from self._callee(callee, given, node, kept, owners)
+
+    def _is_spawned(self, node: ast.Call, parent: ast.AST | None, scope: Scope, frame: Frame | None) -> bool:
+        """Whether a coroutine is handed to what starts it beside the code that goes on."""
+        if not isinstance(parent, ast.Call) or node is parent.func:
+            return False
+        return any(
+            isinstance(value, External)
+            and any(entry.kind in SPAWNS for entry in self._resolver.catalogue.effects(value.name))
+            for value in self._resolver.values(parent.func, scope, frame)
+        )
 
     def _callee(
         self, callee: Value, given: Arguments, node: ast.Call, kept: bool, owners: Values = ()

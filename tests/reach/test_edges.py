@@ -158,6 +158,28 @@ CASES = {
                 for key in "abc":
                     await fetch(key)  #> CG201 fetch
     """,
+    "a task that goes on beside the block": """
+        import asyncio
+        from asyncio import create_task
+        import asyncpg
+        class Publisher:
+            async def __aenter__(self):
+                async def periodically():
+                    while True:
+                        await asyncio.sleep(5)
+                self.task = asyncio.create_task(periodically())  #> CG102 asyncio.create_task
+                return self
+            async def __aexit__(self, *args):
+                self.task.cancel()
+        async def later():
+            await asyncio.sleep(5)
+        async def create(connection: asyncpg.Connection):
+            async with connection.transaction():
+                async with Publisher():
+                    create_task(later())  #> CG102 create_task
+                await asyncio.wait_for(later(), 1)  #> CG203 asyncio.wait_for; CG203 later
+                await later()  #> CG203 later
+    """,
     "a flag left at its default": """
         import enum
         import time
