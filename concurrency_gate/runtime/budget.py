@@ -19,8 +19,9 @@ Claim = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class ConnectionBudget:
-    """`max_connections` of the database pool in this process, of which the share `reserved` is for
-    requests."""
+    """`max_connections` of the database pool in this process, of which the share `reserved` (from 0 to below
+    1) is for requests. Immutable, thread-safe.
+    """
 
     max_connections: int = 40
     reserved: float = 0.5

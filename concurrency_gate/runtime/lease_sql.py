@@ -74,19 +74,24 @@ class SQLLeases(ABC, Generic[Connection]):
         self._connection, self._lock = None, threading.Lock()
 
     def claim(self, key: str, owner: str, seconds: float) -> int | None:
+        """See `LeaseStore`."""
         rows = self._rows(self._claim, (key, owner, seconds, seconds))
         return int(rows[0][0]) if rows else None
 
     def extend(self, key: str, owner: str, seconds: float) -> bool:
+        """See `LeaseStore`."""
         return bool(self._rows(self._extend, (seconds, key, owner)))
 
     def postpone(self, key: str, owner: str, seconds: float, *, spent: bool) -> bool:
+        """See `LeaseStore`."""
         return bool(self._rows(self._postpone, (seconds, 0 if spent else 1, key, owner)))
 
     def release(self, key: str, owner: str) -> bool:
+        """See `LeaseStore`."""
         return bool(self._rows(self._release, (key, owner)))
 
     def purge(self, idle: float) -> int:
+        """See `LeaseStore`."""
         return len(self._rows(self._purge, (idle,)))
 
     def close(self) -> None:

@@ -20,7 +20,8 @@ class Periodic:
 
     So two calls never overlap, and none is made up for. The first comes `every` seconds after the start, or
     at once with `at_start`. A call that raises or overruns is logged and counted; the next comes all the
-    same. `connections`: database connections that a call may hold, for the budget.
+    same. `connections`: database connections that a call may hold, for the budget. Immutable; `work` runs in
+    a worker.
     """
 
     work: Callable[[], Any]

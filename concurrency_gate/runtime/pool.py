@@ -345,7 +345,7 @@ class Pool(Slots):
         return unfinished
 
     def retire(self) -> None:
-        """Let the workers go. Called once the pool is closed."""
+        """Let the workers go; idempotent. `drain`, `stop` and a Runtime's end call it on a closed pool."""
         clock.forget(self)
 
     def stats(self) -> PoolStats:

@@ -31,7 +31,7 @@ class Relay:
     A pass takes at most `batch` rows, and never more than the queue has room for; so a full queue holds up
     its own relay and no other. After a full pass the next comes at once, else `every` seconds later; after
     one that failed, later and later, up to 30 s. A pass may take `timeout` seconds. `key(row)`: the job's
-    key. `connections`: what `fetch` may hold, for the budget.
+    key. `connections`: what `fetch` may hold, for the budget. Immutable; `fetch` and `work` run in workers.
     """
 
     name: str

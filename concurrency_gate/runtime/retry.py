@@ -16,7 +16,7 @@ class Retry:
     after the second, and so on up to `max_backoff`, each shortened at random by up to `jitter` of itself.
 
     An exception or an overrun spends an attempt; `Refuse` ends the job at once; `Snooze` and a busy key spend
-    none.
+    none. Immutable, thread-safe.
     """
 
     max_attempts: int = 1

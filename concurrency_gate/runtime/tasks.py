@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import traceback
 from asyncio import Task, _get_running_loop
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
@@ -25,6 +24,7 @@ from .pool import Loops, Pool
 from .slots import AnyHandle
 from .threads import ThreadPool
 from .wakeup import call_soon, drive_async
+from .whereabouts import of_task
 
 LEASE_TIMEOUT = 60.0
 """Seconds that a lease's store may take to answer; its own limits are far below."""
@@ -139,6 +139,7 @@ class AsyncPool(Pool):
             await self.stop(self.timeout)
 
     def retire(self) -> None:
+        """As `Pool.retire`, and for the thread that asks for leases."""
         super().retire()
         keeper = self._keeper
         if keeper is not None:
@@ -245,8 +246,7 @@ class AsyncPool(Pool):
         task: asyncio.Task[None] | None = handle._runner
         if task is None:
             return "(it has no task yet: its loop is blocked)"
-        frames = task.get_stack(limit=20)
-        return "".join(line for frame in frames for line in traceback.format_stack(frame, limit=1))
+        return of_task(task)
 
 
 class _Suspended:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import threading
-import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
@@ -22,6 +20,7 @@ from .observe import instrumented
 from .pool import Pool
 from .slots import AnyHandle
 from .wakeup import drive, drive_async
+from .whereabouts import of_thread
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -151,6 +150,7 @@ class ThreadPool(Pool):
             await drive_async(self.stopping(self.timeout))
 
     def retire(self) -> None:
+        """As `Pool.retire`: workers without a job have ended when this returns. Blocks briefly."""
         with self.lock:
             self._retired = True
             resting, self._resting = self._resting, []
@@ -213,8 +213,7 @@ class ThreadPool(Pool):
         return worker.handle or self._rest(worker)
 
     def _where(self, handle: AnyHandle) -> str:
-        frame = sys._current_frames().get(getattr(handle._runner, "ident", None) or -1)
-        return "".join(traceback.format_stack(frame)) if frame else "(its thread has ended)"
+        return of_thread(getattr(handle._runner, "ident", None))
 
 
 class Worker:

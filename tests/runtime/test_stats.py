@@ -79,6 +79,69 @@ def test_records_carry_their_fields(caplog: pytest.LogCaptureFixture) -> None:
     assert record.exc_info is not None
 
 
+def stuck_record(caplog: pytest.LogCaptureFixture) -> dict[str, str]:
+    """The fields of the record that says that a job is stuck, once it is there."""
+    until(lambda: any("is stuck" in record.message for record in caplog.records), "the record")
+    record = next(record for record in caplog.records if "is stuck" in record.message)
+    return record.concurrency  # type: ignore[attr-defined, no-any-return]
+
+
+def test_a_stuck_thread_is_logged_with_its_stack(caplog: pytest.LogCaptureFixture) -> None:
+    gate = threading.Event()
+
+    def deaf() -> None:
+        gate.wait()
+
+    try:
+        with ThreadPool("q", max_workers=1, timeout=0.05) as pool:
+            pool.submit(deaf, name="deaf")
+            fields = stuck_record(caplog)
+            gate.set()
+    finally:
+        gate.set()
+    assert (fields["pool"], fields["job"]) == ("q", "deaf")
+    assert "gate.wait()" in fields["stack"]
+
+
+def test_a_stuck_task_is_logged_with_its_stack(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AsyncPool, "stuck_after", 0.02)
+
+    async def main() -> None:
+        go = asyncio.Event()
+
+        async def deaf() -> None:
+            while not go.is_set():
+                with contextlib.suppress(asyncio.CancelledError):
+                    await go.wait()
+
+        async with AsyncPool("q", max_workers=1, timeout=0.05) as pool:
+            pool.submit(deaf, name="deaf")
+            fields = await asyncio.to_thread(stuck_record, caplog)
+            go.set()
+        assert "await go.wait()" in fields["stack"]
+
+    run(main)
+
+
+def test_a_task_that_blocks_its_loop_is_logged_with_the_stack_of_the_loop_s_thread(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AsyncPool, "stuck_after", 0.02)
+    fields: dict[str, str] = {}
+
+    async def block() -> None:
+        fields.update(stuck_record(caplog))
+
+    async def main() -> None:
+        async with AsyncPool("q", max_workers=1, timeout=0.05) as pool:
+            pool.submit(block)
+
+    run(main)
+    assert "fields.update(stuck_record(caplog))" in fields["stack"]
+
+
 def test_the_names_of_failures_are_bounded(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
