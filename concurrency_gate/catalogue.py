@@ -59,14 +59,17 @@ class Implicit:
     """A class whose instances begin a transaction by themselves at one of `statements` (method names) and end
     it at one of `ends`. The classes of one library belong together: a cursor's statement is ended by its
     connection. `unless`: conditions on how the instance was built, or on an attribute set on it, under which
-    it never begins. `keeps`: the condition under which its objects stay loaded after a commit; None if they
-    never expire. With `writes`, only SQL that changes data begins."""
+    it never begins. Objects that it gave, or that were handed to one of `takes`, expire at one of `expires`: reading
+    one begins anew. `keeps`: the condition under which they stay loaded; None if there are none. With `writes`, only
+    SQL that changes data begins."""
 
     name: str
     library: str
     statements: frozenset[str]
     ends: frozenset[str]
     unless: tuple[Condition, ...]
+    expires: frozenset[str]
+    takes: frozenset[str]
     keeps: Condition | None
     writes: bool
     instead: str
@@ -336,18 +339,26 @@ class Catalogue:
     def _implicit(self, name: str) -> Implicit | None:
         for cls in self._ancestors(name):
             if cls in self.data["implicit"]:
-                library, statements, ends, unless, keeps, writes = self.data["implicit"][cls]
+                library, statements, ends, unless, expires, takes, keeps, writes = self.data["implicit"][cls]
                 return Implicit(
                     cls,
                     library,
                     frozenset(statements),
                     frozenset(ends),
                     tuple(form.condition(text) for text in unless),
+                    frozenset(expires),
+                    frozenset(takes),
                     form.condition(keeps) if keeps else None,
                     writes,
                     self._instead(library),
                 )
         return None
+
+    @cached_property
+    def expiring(self) -> frozenset[str]:
+        """Names of the methods that give, take or expire the objects of an implicit transaction."""
+        found = [self.implicit(name) for name in self.data["implicit"]]
+        return frozenset().union(*(i.statements | i.takes | i.expires for i in found if i and i.expires))
 
     @cached_property
     def settings(self) -> tuple[Setting, ...]:

@@ -53,7 +53,7 @@ same}; `instead`: {library: text}; `settings`: {path: [library, role]};
 and a dict for each of TYPES, LINKS, `alias`, `decorates` and `implicit`."""
 
 _ELEMENT = ("name", "when", "argument", "instead")
-_IMPLICIT = ("statements", "ends", "unless", "keeps", "writes")
+_IMPLICIT = ("statements", "ends", "unless", "expires", "takes", "keeps", "writes")
 _TEXTS = ("distribution", "version", "instead")
 _NOTES = ("unverified", "until", "since")
 KEYS = (*EFFECTS, *MARKS, *TYPES, *LINKS, "alias", "decorates", "implicit", "settings", *_TEXTS, *_NOTES)
@@ -61,7 +61,6 @@ KEYS = (*EFFECTS, *MARKS, *TYPES, *LINKS, "alias", "decorates", "implicit", "set
 _NAME = re.compile(r"[^\W\d]\w*(?:\(\))?(?:\.[^\W\d]\w*(?:\(\))?)*(?:\.\*)?")
 _WHEN = re.compile(r"(?:(?P<position>\d+):)?(?P<parameter>[^\W\d]\w*)(?P<sign>!?=)(?P<value>.+)")
 _SHAPE = re.compile(r"(?P<name>[^\W\d]\w*(?:\.[^\W\d]\w*)*)(?::(?P<index>\d+))?(?:\[(?P<inner>.+)\])?")
-_CALL = re.compile(r"(?:self|item|argument:\d+)\.[^\W\d]\w*")
 _CALL = re.compile(r"(?:self|item|argument:\d+)\.[^\W\d]\w*")
 _LITERALS: dict[str, object] = {"None": None, "True": True, "False": False}
 
@@ -217,11 +216,11 @@ def _calls(pattern: str) -> Iterator[str]:
 
 def _implicit(library: str, table: Mapping[str, object]) -> list[Any]:
     _known(table, _IMPLICIT)
-    statements, ends, unless = ([_text(item) for item in _list(table.get(key, []))] for key in _IMPLICIT[:3])
+    lists = [[_text(item) for item in _list(table.get(key, []))] for key in _IMPLICIT[:5]]
     keeps = _text(table["keeps"]) if "keeps" in table else None
-    for text in (*unless, *([keeps] if keeps else [])):
+    for text in (*lists[2], *([keeps] if keeps else [])):
         condition(text)
-    return [library, statements, ends, unless, keeps, table.get("writes") is True]
+    return [library, *lists, keeps, table.get("writes") is True]
 
 
 def _type(value: object) -> str:

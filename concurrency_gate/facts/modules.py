@@ -177,15 +177,21 @@ class Function:
         for statement in reversed(assigned):
             if any(isinstance(target, ast.Name) and target.id in found for target in statement.targets):
                 found |= _names_in(statement.value)
+        for node in self._nodes:
+            if isinstance(node, ast.Call):  # whoever is called may ask
+                found.update(k.value.id for k in node.keywords if isinstance(k.value, ast.Name))
         return frozenset(found)
 
     @cached_property
     def selecting(self) -> frozenset[str]:
-        """Parameters whose text may pick what is called: as an index, or handed on to a call by a plain
-        name."""
+        """Parameters whose text may pick what runs: as an index, handed on to a call by a plain name, or compared with
+        another text."""
         found: set[str] = set()
         for node in self._nodes:
-            if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name):
+            if isinstance(node, ast.Compare):
+                if isinstance(node.left, ast.Name) and _is_text(node.comparators[0]):
+                    found.add(node.left.id)
+            elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name):
                 found.add(node.slice.id)
             elif isinstance(node, ast.Call) and _may_select(node.func):
                 arguments = (*node.args, *(keyword.value for keyword in node.keywords))
@@ -212,6 +218,10 @@ class Function:
         if isinstance(self.node, ast.Lambda):
             return [ast.copy_location(ast.Expr(self.node.body), self.node.body)]
         return self.node.body
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _names_in(node: ast.expr) -> set[str]:

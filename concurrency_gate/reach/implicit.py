@@ -12,6 +12,7 @@ from concurrency_gate.facts.modules import Module
 from concurrency_gate.facts.scopes import Scope
 from concurrency_gate.facts.values import External, Frame, Object
 
+from .expiry import Expiring
 from .openers import Opener, Openers
 from .stretches import Stretch, stretches
 
@@ -29,6 +30,7 @@ class Sessions:
     def __init__(self, resolver: Resolver, openers: Openers) -> None:
         self._resolver = resolver
         self._openers = openers
+        self._expiring = Expiring(resolver)
 
     def words(self) -> list[tuple[str, list[str]]]:
         """The words that bring a session or connection, each with the files that may make one."""
@@ -65,6 +67,24 @@ class Sessions:
                     f"the transaction that {ast.unparse(node.func)} began", known.library, known.instead
                 )
         return None
+
+    def woken(self, node: ast.AST, scope: Scope, frame: Frame | None) -> Opener | None:
+        found = self._expiring.read(node, scope, frame)
+        if (
+            found is None
+            or _is_switched(scope.module, found.known.keeps)
+            or self._is_kept_elsewhere(found.known)
+        ):
+            return None
+        text = f"the transaction that reading {ast.unparse(found.node)} began anew"
+        return Opener(text, found.known.library, found.known.instead)
+
+    def _is_kept_elsewhere(self, known: Implicit) -> bool:
+        """Whether some module of the project, where the session may be made, keeps objects loaded."""
+        project, keeps = self._resolver.project, known.keeps
+        if keeps is None:
+            return True
+        return any(_is_switched(m, keeps) for m in project.modules(project.files_with(keeps.parameter)))
 
     def ended(self, node: ast.Call, opener: Opener, scope: Scope, frame: Frame | None) -> bool:
         if isinstance(node.func, ast.Attribute):
@@ -117,8 +137,10 @@ class Sessions:
                     yield from self._makers(binding.node, where, hops - 1)
 
 
-def _is_switched(module: Module, condition: Condition) -> bool:
+def _is_switched(module: Module, condition: Condition | None) -> bool:
     """Whether anything in the module may make the condition hold. Asked at each statement, so it is kept."""
+    if condition is None:
+        return False
     kept: dict[Condition, bool] = module.__dict__.setdefault("switched", {})
     if condition not in kept:
         kept[condition] = any(_may_switch(node, condition) for node in ast.walk(module.tree))

@@ -180,6 +180,10 @@ class Openers:
                     return opener_of(entry, value.type)
         return None
 
+    def woken(self, node: ast.AST, scope: Scope, frame: Frame | None) -> Opener | None:  # noqa: ARG002
+        """None: what is begun by a call is not begun by reading."""
+        return None
+
     def ended(self, node: ast.Call, opener: Opener, scope: Scope, frame: Frame | None) -> bool:
         """Whether this call, or a helper that it calls, ends what `opener` began."""
         return self._ends(node, opener, scope, frame, _HELPERS)

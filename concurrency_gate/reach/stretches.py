@@ -32,6 +32,9 @@ class Marks(Protocol):
     def begun(self, node: ast.AST, scope: Scope, frame: Frame | None) -> Opener | None:
         """The transaction that the node leaves open."""
 
+    def woken(self, node: ast.AST, scope: Scope, frame: Frame | None) -> Opener | None:
+        """The transaction that reading something in the node begins, before its outermost call runs."""
+
     def ended(self, node: ast.Call, opener: Opener, scope: Scope, frame: Frame | None) -> bool:
         """Whether the call ends what `opener` began."""
 
@@ -61,7 +64,8 @@ def stretches(
     r: Resolver, marks: Marks, body: list[ast.stmt], scope: Scope, frame: Frame | None
 ) -> Iterator[Stretch]:
     """Each transaction that a call in the body begins, with what runs before a call ends it."""
-    if not any(marks.begun(visit.node, visit.scope, frame) for visit in running(r, body, scope, frame)):
+    begins = any(marks.begun(visit.node, visit.scope, frame) for visit in running(r, body, scope, frame))
+    if not begins and not any(marks.woken(statement, scope, frame) for statement in body):
         return
     machine = _Machine(r, marks, scope, frame)
     machine.suite(body, frozenset({None}))
@@ -200,6 +204,11 @@ class _Machine:
 
     def _runs(self, node: ast.stmt | ast.expr, states: States) -> States:
         """One statement or expression: what it runs stands in what is open before it, unless it ends that."""
+        if None in states:
+            woken = self._marks.woken(node, self._scope, self._frame)
+            if woken is not None:
+                begun = Begun(woken, node.lineno)
+                states = frozenset(begun if state is None else state for state in states)
         began: Begun | None = None
         ended: set[Begun] = set()
         opened = _ordered(states)

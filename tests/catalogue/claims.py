@@ -78,8 +78,9 @@ def claims(library: Library) -> Iterator[Claim]:
             yield ["exists", name, None]
             owner = name.rpartition(".")[0]
             yield from (["exists", f"{owner}.{call[5:]}", None] for call in calls if call.startswith("self."))
-        for name, (_, statements, ends, *_rest) in data["implicit"].items():
-            yield from (["exists", f"{name}.{method}", None] for method in (*statements, *ends))
+        for name, (_, statements, ends, _unless, expires, takes, *_rest) in data["implicit"].items():
+            methods = dict.fromkeys((*statements, *ends, *expires, *takes))
+            yield from (["exists", f"{name}.{method}", None] for method in methods)
 
 
 def _classes(shape: form.Shape) -> Iterator[str]:

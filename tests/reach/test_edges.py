@@ -206,6 +206,27 @@ CASES = {
                 create(mode=other)  #> CG201 create
                 create(**other)  #> CG201 create
     """,
+    "what is handed on twice decides too": """
+        import requests
+        from django.db import transaction
+        def execute(command, remote="none"):
+            if remote == "pull":
+                requests.get("https://git", timeout=1)
+        def locked(lock=True, auto=False):
+            if lock and not auto:
+                requests.get("https://lock", timeout=1)
+        def lock(user=None, auto=True):
+            locked(auto=auto)
+        def work(how):
+            with transaction.atomic():
+                execute("status")
+                execute("pull", remote="push")
+                execute("pull", remote="pull")  #> CG201 execute
+                execute("pull", how)  #> CG201 execute
+                lock()
+                lock(auto=False)  #> CG201 lock
+                lock(auto=how)  #> CG201 lock
+    """,
     "a keyword that decides": """
         import requests
         from django.db import transaction

@@ -108,6 +108,62 @@ CASES = {
             db.session.execute(text("select 1"))
             requests.get("https://x", timeout=1)  #> CG204 requests.get
     """,
+    "a row that is read after the commit": """
+        import requests
+        from sqlalchemy import select
+        from sqlalchemy.orm import DeclarativeBase, Session
+        class Base(DeclarativeBase): ...
+        class User(Base):
+            __tablename__ = "user"
+            def greet(self): ...
+        def register(session: Session, user: User):
+            session.add(user)
+            session.commit()
+            requests.get(user.name, timeout=1)  #> CG204 requests.get
+        def told(session: Session):
+            user = session.get(User, 1)
+            session.commit()
+            requests.get("https://x", timeout=1)
+            user.seen = True
+            user.greet()
+            requests.get("https://x", timeout=1)
+            name = user.name
+            requests.get(name, timeout=1)  #> CG204 requests.get
+            session.rollback()
+            requests.get(name, timeout=1)
+        def loaded(session: Session):
+            for user in session.scalars(select(User)):
+                name = user.name
+                session.commit()
+                requests.get(name, timeout=1)
+        def found(session: Session, other: User):
+            user = session.query(User).filter_by(name="x").one()
+            session.commit()
+            print(other.name)
+            requests.get("https://x", timeout=1)
+            print(user.name)
+            requests.get("https://x", timeout=1)  #> CG204 requests.get
+    """,
+    "a row that stays loaded": """
+        import requests
+        from sqlalchemy import create_engine
+        from sqlalchemy.orm import DeclarativeBase, Session, sessionmaker
+        class Base(DeclarativeBase): ...
+        class User(Base):
+            __tablename__ = "user"
+        maker = sessionmaker(create_engine("postgresql://x"), expire_on_commit=False)
+        def register(session: Session, user: User):
+            session.add(user)
+            session.commit()
+            requests.get(user.name, timeout=1)
+    """,
+    "sqlmodel": """
+        import requests
+        from sqlmodel import Session, select
+        def work(session: Session):
+            session.exec(select(1))
+            requests.get("https://x", timeout=1)  #> CG204 requests.get
+    """,
 }
 
 
