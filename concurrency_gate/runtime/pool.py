@@ -64,9 +64,15 @@ class Pool(Slots):
         fork.watch(self)
 
     def after_fork(self) -> None:
-        """In a forked child the pool is empty and starts workers of its own; the jobs stay with the
-        parent."""
+        """In a forked child the pool is empty and starts workers of its own. The jobs stay with the parent:
+        here, their handles say `cancelled`, or who waits for one would wait for ever.
+        """
+        left = [*self._running, *self._waiting()]
         self._reset()
+        for handle in left:
+            if handle._outcome is None:
+                handle._error = JobCancelled(f"job {handle.name!r} stays with the parent of this process")
+                handle._outcome, handle._callbacks = Outcome.CANCELLED, None
 
     # Letting in.
 

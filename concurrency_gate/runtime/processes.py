@@ -13,6 +13,7 @@ import time
 import weakref
 from typing import Any
 
+from . import fork
 from .errors import JobCancelled, WorkerLost
 from .job import StopToken, _current
 from .process_worker import READY, serve
@@ -158,14 +159,27 @@ def ordered(handle: AnyHandle, serial: int) -> bytes:
         ) from error
 
 
-_alive: weakref.WeakSet[_Child] = weakref.WeakSet()
+class _Alive:
+    """The worker processes of this process, which end with it."""
+
+    def __init__(self) -> None:
+        self.children: weakref.WeakSet[_Child] = weakref.WeakSet()
+        fork.watch(self)
+        atexit.register(self.at_exit)
+
+    def at_exit(self) -> None:
+        """Before multiprocessing's own handler, which asks by SIGTERM and waits without limit."""
+        for child in list(self.children):
+            child.process.kill()
+
+    def after_fork(self) -> None:
+        """They are the parent's: neither we nor multiprocessing may end them when this process exits."""
+        known: set[object] = getattr(multiprocessing.process, "_children", set())
+        known.difference_update([child.process for child in self.children])
+        self.children = weakref.WeakSet()
 
 
-@atexit.register
-def _end_all() -> None:
-    """Before multiprocessing's own handler, which asks by SIGTERM and waits without limit."""
-    for child in list(_alive):
-        child.process.kill()
+_alive = _Alive()
 
 
 class _Child:
@@ -184,7 +198,7 @@ class _Child:
         finally:
             jobs.close()
             control.close()
-        _alive.add(self)
+        _alive.children.add(self)
         self._withdraw = pool.token.on_stop(lambda: self.tell(pool.token))
         if not self.jobs.poll(BOOT) or not self._is_ready():
             self.process.kill()
@@ -220,7 +234,7 @@ class _Child:
         self._withdraw()
         self.jobs.close()
         self._control.close()
-        _alive.discard(self)
+        _alive.children.discard(self)
         self.process.join(LEAVE)
         if self.process.is_alive():
             self.process.kill()

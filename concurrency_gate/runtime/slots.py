@@ -45,7 +45,7 @@ class Slots:
     _capacity: int
 
     def _reset(self) -> None:
-        self.lock = threading.RLock()  # entered faster than a Lock, and a signal handler may submit
+        self.lock = threading.RLock()  # entered faster than a Lock, and a finaliser may submit
         self.token = StopToken()
         self._closed = False  # takes no more jobs
         self._final = False  # nothing will run but what runs already

@@ -43,8 +43,8 @@ class AsyncPool(Pool):
     cancellation, or blocks its loop, its slot stays taken until it ends, and after a second it counts as
     stuck.
 
-    Thread-safe. A job runs in the event loop that submits it; submitted from where none runs, in the loop of
-    the running `Runtime`, or else in a loop of the library's own.
+    Thread-safe, not for signal handlers. A job runs in the event loop that submits it; submitted from where
+    none runs, in the loop of the running `Runtime`, or else in a loop of the library's own.
     """
 
     kind = "async"

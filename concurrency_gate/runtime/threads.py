@@ -37,8 +37,8 @@ class ThreadPool(Pool):
     caller gets `JobTimeout`, and its slot stays taken until it returns: it is stuck, counted, and logged with
     its stack. So give what blocks a limit of its own: `current_job().http_timeout()`.
 
-    Thread-safe. The threads are daemons: none holds the interpreter's exit. Leaving the `with` block waits
-    for the jobs that were let in.
+    Thread-safe, not for signal handlers. The threads are daemons: none holds the interpreter's exit. Leaving
+    the `with` block waits for the jobs that were let in.
     """
 
     kind = "thread"

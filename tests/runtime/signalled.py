@@ -161,6 +161,19 @@ def bare_exit() -> None:
     sys.exit(3)
 
 
+def forked_exit() -> None:
+    """A child that was forked exits, with all its handlers; the worker process goes on with its job."""
+    pool = ProcessPool("p", max_workers=1, timeout=60)
+    pool.submit(jobs.square, 2).result()
+    worker = pool.submit(os.getpid).result()
+    child = os.fork()
+    if child == 0:
+        sys.exit(4)
+    say("child", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    say("same worker", pool.submit(os.getpid).result() == worker)
+    pool.drain()
+
+
 def detached_at_exit() -> None:
     """Detached work that is under way when the program ends is given a little time."""
     gate = threading.Event()

@@ -15,6 +15,7 @@ import pytest
 
 from concurrency_gate.runtime import (
     AsyncPool,
+    Handle,
     JobCancelled,
     JobFailed,
     JobTimeout,
@@ -464,11 +465,14 @@ class TestTheEnd:
         assert pool.drain()
         assert all(handle.outcome is Outcome.DONE for handle in handles)
 
-    def test_a_forked_child_gets_an_empty_pool_of_its_own(self) -> None:
+    def test_a_forked_child_gets_an_empty_pool_of_its_own(self, gate: threading.Event) -> None:
         with ThreadPool("fork", max_workers=1, timeout=30) as pool:
-            assert pool.submit(jobs.square, 2).result() == 4
+            handles: list[Handle[Any]] = [pool.submit(gate.wait), pool.submit(jobs.square, 2)]
             child = os.fork()
             if child == 0:
+                told = all(handle.wait() and handle.outcome is Outcome.CANCELLED for handle in handles)
                 right = pool.submit(jobs.square, 3).result(10) == 9 and pool.stats().submitted == 1
-                os._exit(0 if right else 1)
+                os._exit(0 if told and right else 1)
+            gate.set()
             assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+            assert [handle.result(10) for handle in handles] == [True, 4]

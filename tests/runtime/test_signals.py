@@ -124,6 +124,11 @@ def test_a_bare_exit_is_prompt_and_keeps_its_code() -> None:
         assert time.monotonic() - began < 5
 
 
+def test_a_forked_child_s_exit_ends_no_worker_process_of_its_parent() -> None:
+    with program("forked_exit") as process:
+        assert finish(process) == ["child 4", "same worker True"]
+
+
 def test_detached_work_is_given_time_at_the_exit() -> None:
     with program("detached_at_exit") as process:
         assert sorted(finish(process)) == ["done", "done", "ready"]
