@@ -79,6 +79,9 @@ def _excerpt(file: Inspection, tree: ast.Module, place: Position) -> Excerpt:
     while len(path) > 1 and not _stands_alone(file, path[-1]):
         path.pop()
     statement = path[-1]
+    if len(path) == 1 and not _stands_alone(file, statement):
+        first, last = _sharing_lines(tree.body, statement)
+        return _suite(first, file.lines[first - 1 : last])
     first = _first_line(statement)
     last = statement.end_lineno or first
     body = getattr(statement, "body", None)
@@ -91,6 +94,16 @@ def _excerpt(file: Inspection, tree: ast.Module, place: Position) -> Excerpt:
         if part is not None:
             return _parenthesised(file, part)
     return _suite(first, file.lines[first - 1 : last])
+
+
+def _sharing_lines(body: list[ast.stmt], statement: ast.stmt) -> tuple[int, int]:
+    """First and last line of the statements that a statement shares a line with, and those that they do."""
+    begin = stop = body.index(statement)
+    while begin and body[begin - 1].end_lineno == _first_line(body[begin]):
+        begin -= 1
+    while stop + 1 < len(body) and body[stop].end_lineno == _first_line(body[stop + 1]):
+        stop += 1
+    return _first_line(body[begin]), body[stop].end_lineno or 0
 
 
 def _suite(first: int, lines: list[str], body: str = "") -> Excerpt:

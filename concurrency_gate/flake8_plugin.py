@@ -1,7 +1,8 @@
 """The gate inside flake8 6 and 7: the same findings at the same places as the command line's.
 
 All files of a process share one session for each project. It is made before flake8 forks its workers, so that
-they share it too.
+they share it too; files that may hold a finding are judged then, in the one process that can keep their verdicts for
+the next run.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from flake8.exceptions import ExecutionError
 from flake8.utils import stdin_get_value
 
 from concurrency_gate import __version__, config, gate
+from concurrency_gate.cache import Store, open_store
 from concurrency_gate.catalogue_format import CatalogueError
 from concurrency_gate.config import Config, ConfigError
 from concurrency_gate.sources import PathError
@@ -106,12 +108,18 @@ class _Judge:
         with _mistakes_on_one_line():
             self._projects = _by_project([p for p in paths if p and (p == self._stdin or os.path.lexists(p))])
         self._real_folder = functools.cache(Path.resolve)
+        self._prepared: dict[tuple[Session, str], list[Error]] = {}
 
     def prepare(self) -> None:
-        """Read the projects and sieve them: all that does not depend on the file in hand."""
+        """Read the projects, sieve them, and judge what no sieve clears."""
         try:
-            for session in self._sessions:
-                session.is_suspect("")  # the first question does the work
+            for session, store in self._sessions:
+                for path in session.judged:
+                    if session.is_suspect(path):
+                        self._prepared[session, path] = list(self._errors(session, path, parses=False))
+                if store is not None:
+                    session.save()
+                    store.save()
             gc.freeze()  # or flake8's every collection would walk through all that is known of the project
         except ExecutionError:
             raise
@@ -120,12 +128,16 @@ class _Judge:
                 f"concurrency-gate: internal error: {_shown(error)}; please report it"
             ) from error
 
-    def errors(self, name: str, *, parses: bool) -> Iterator[Error]:
+    def errors(self, name: str, *, parses: bool) -> Sequence[Error]:
         """What the gate has against a file; nothing against one that is not judged."""
         file = Path(name).absolute()
-        session, path = self._judged.get(self._real_folder(file.parent) / file.name, (None, ""))
-        if session is None:
-            return
+        judged = self._judged.get(self._real_folder(file.parent) / file.name)
+        if judged is None:
+            return ()
+        prepared = self._prepared.get(judged)
+        return prepared if prepared is not None else list(self._errors(*judged, parses=parses))
+
+    def _errors(self, session: Session, path: str, *, parses: bool) -> Iterator[Error]:
         known = len(session.failures)
         findings: list[Finding] = []
         try:
@@ -140,16 +152,22 @@ class _Judge:
             yield 1, 0, f"{CRASHED} {failure.rule} crashed on this file: {_one_line(failure.message)}"
 
     @functools.cached_property
-    def _sessions(self) -> list[Session]:
+    def _sessions(self) -> list[tuple[Session, Store | None]]:
+        """The session of each project, with the cache that it came from."""
         overrides = {str(self._stdin): _stdin_bytes()} if self._stdin else {}
+        found = []
         with _mistakes_on_one_line():
-            return [gate.session(paths, settings, overrides=overrides) for settings, paths in self._projects]
+            for settings, paths in self._projects:
+                store = open_store(settings)
+                session = gate.session(paths, settings, overrides=overrides, store=store)
+                found.append((session, store))
+        return found
 
     @functools.cached_property
     def _judged(self) -> dict[Path, tuple[Session, str]]:
         """The judged files by their path, links in its folders resolved."""
         found: dict[Path, tuple[Session, str]] = {}
-        for session in self._sessions:
+        for session, _ in self._sessions:
             root = session.sources.root.resolve()
             for path in session.judged:
                 found.setdefault(root / path, (session, path))

@@ -14,7 +14,8 @@ from concurrency_gate.rule import Finding, ReviewRule, Rule, RunRule
 
 _INLINE = re.compile(r"#\s*noqa(?P<codes>:\s?[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)?", re.IGNORECASE)
 _LAYOUT = {tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
-_WHOLE_FILE = re.compile(r"\s*#\s*flake8[:=]\s*noqa(?P<codes>:.*)?\s*$", re.IGNORECASE)
+_WHOLE_FILE = re.compile(r"\s*(?P<comment>#\s*flake8[:=]\s*noqa.*)", re.IGNORECASE)
+"""Any line that begins so, be it in a string, and whatever codes it names: flake8 skips the file."""
 
 
 class BypassComment(ReviewRule):
@@ -30,6 +31,8 @@ class BypassComment(ReviewRule):
         "import threading\nthreading.Thread(target=print).start()  # noqa\n",
         "import threading\nthreading.Thread(\n    target=print,\n).start()  # noqa: E501,CG101\n",
         "# flake8: noqa\nimport threading\nthreading.Thread(target=print).start()\n",
+        "# flake8: noqa: E501\nimport threading\nthreading.Thread(target=print).start()\n",
+        "import threading\nTEXT = '''\n# flake8: noqa\n'''\nthreading.Thread(target=print).start()\n",
     )
     green = (
         "import os  # noqa: F401\n",
@@ -40,23 +43,23 @@ class BypassComment(ReviewRule):
     def review(self, file: Inspection, findings: Sequence[Finding]) -> Iterator[Finding]:
         if not findings or "noqa" not in file.text.lower():
             return
-        for comment, first, last in _comments(file.text):
-            whole = _WHOLE_FILE.match(comment.string)
+        for number, line in enumerate(file.lines, start=1):
+            whole = _WHOLE_FILE.match(line)
             if whole:
-                hidden = findings if not whole["codes"] else _named(findings, whole["codes"])
-                if hidden:
-                    yield self._finding(file, comment, "this comment hides the whole file from flake8")
-                continue
-            inline = _INLINE.search(comment.string)
+                place = (number, whole.start("comment"), number, whole.end())
+                yield self._finding(file, place, "this comment hides the whole file from flake8")
+        for comment, first, last in _comments(file.text):
+            inline = None if _WHOLE_FILE.match(comment.string) else _INLINE.search(comment.string)
             here = [f for f in findings if first <= f.line <= last] if inline else []
             if inline and inline["codes"]:
                 here = _named(here, inline["codes"])
             if here:
                 codes = ", ".join(dict.fromkeys(f.code for f in here))
-                yield self._finding(file, comment, f"this comment hides {codes} from flake8")
+                place = (*comment.start, *comment.end)
+                yield self._finding(file, place, f"this comment hides {codes} from flake8")
 
-    def _finding(self, file: Inspection, comment: tokenize.TokenInfo, message: str) -> Finding:
-        (line, column), (end_line, end_column) = comment.start, comment.end
+    def _finding(self, file: Inspection, place: tuple[int, int, int, int], message: str) -> Finding:
+        line, column, end_line, end_column = place
         return Finding(
             file.path, line, column + 1, end_line, end_column + 1, self.code, self.name, message, self.instead
         )

@@ -53,6 +53,7 @@ COUNTS = {
             .create_task(1)
         )
     """,
+    "behind the end of a text": 'from os import fork\nx = """\n"""; fork(); y = """  #> CG104 fork\n"""',
     "one line": "import os; os.fork(); x = os.fork  #> CG104 os.fork; CG104 os.fork",
     "one-line compound": "import os\nif 1: os.fork()  #> CG104 os.fork\nelse: os.fork()  #> CG104 os.fork",
     "elif": "import os\nif 1:\n    pass\nelif os.fork():  #> CG104 os.fork\n    pass",

@@ -111,6 +111,19 @@ def test_files_that_are_named_are_judged_as_the_command_line_judges_them(project
     assert flake8(project / "app", "through.py") == [("through.py", 4, 1, "CG101")]
 
 
+def test_verdicts_are_kept_and_a_changed_helper_turns_them(project: Path) -> None:
+    imports = "from django.db import transaction\n\nfrom app.bank import pay\n\n\n"
+    charge = f"{imports}@transaction.atomic\ndef charge():\n    pay()\n"
+    write(project, {"app/charge.py": charge, "app/bank.py": "def pay():\n    pass\n"})
+    before = flake8(project, "-j2")
+    assert flake8(project, "-j2") == before == command_line(project)
+    write(project, {"app/bank.py": "import requests\n\n\ndef pay():\n    requests.post('https://bank')\n"})
+    assert [place for place in flake8(project, "-j2") if place not in before] == [
+        ("app/charge.py", 8, 5, "CG201")
+    ]
+    assert flake8(project, "app/charge.py") == [("app/charge.py", 8, 5, "CG201")]
+
+
 def test_a_link_to_the_project_changes_nothing(project: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(project)
     assert len(flake8(tmp_path / "link")) == len(command_line(project))
