@@ -14,14 +14,14 @@ from .bounds import PENDING, WORKERS, call, kind, patience, seconds, text, whole
 from .clock import RESOLUTION, clock
 from .errors import JobCancelled, PoolFull, Stopping
 from .handle import Handle, Outcome, name_of, not_callable
-from .job import Job, Root, _current
+from .job import Job, Root, _current, current_job
 from .lease import KeyLease
 from .ledger import PoolStats
 from .records import WARNING, record
 from .retry import ONCE, Retry
 from .slots import AnyHandle, OnDead, Slots, send
 from .verdict import may_retry, overrun
-from .wakeup import Steps, Withdraw
+from .wakeup import Steps, Withdraw, first_of
 
 MAX_PENDING = 100
 """How many jobs may wait for a pool that was given no `max_pending`."""
@@ -162,17 +162,21 @@ class Pool(Slots):
         )
 
     def _admitting(self, timeout: float, *admission: Any) -> Steps[AnyHandle]:
-        """The steps of letting a job in that may wait up to `timeout` seconds for room."""
+        """The steps of letting a job in that may wait up to `timeout` seconds for room, and no longer than the
+        current job has.
+        """
         until = monotonic() + seconds("timeout", timeout)
+        job = current_job()
         try:
             while True:
                 handle = self._admit(*admission)
                 if handle is not None:
                     return handle
-                left = until - monotonic()
+                job.check()
+                left = min(until - monotonic(), job.remaining())
                 if left <= 0.0:
                     self._refuse()
-                yield self.on_room, left
+                yield first_of(self.on_room, job.on_stop), left
         except BaseException:
             self._signal_room()  # this caller may have been the one that was told of room
             raise

@@ -73,6 +73,7 @@ class Shutdown:
             ticker.stop()
         for pool in self._passes:
             pool.close()
+            pool.drop_waiting()  # a pass that has not begun: an earlier one is stuck
             pool.token.stop(reason, grace=left())
         yield self._idle(self._passes), left()
         reached("relays and periodic jobs have stopped", count=len(self._tickers))

@@ -81,7 +81,10 @@ class AsyncPool(Pool):
         name: str | None = None,
         inherit: bool = True,
     ) -> Handle[T]:
-        """As `submit`, but wait for room, at most `timeout` seconds; then raise `PoolFull`."""
+        """As `submit`, but wait for room, at most `timeout` seconds; then raise `PoolFull`.
+
+        Inside a job no longer than that has: then `JobTimeout`, or `Stopping` when it is to stop.
+        """
         here = asyncio.get_running_loop()
         return await drive_async(self._admitting(timeout, call, args, key, name, inherit, 0.0, here, here))
 

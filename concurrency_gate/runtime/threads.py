@@ -79,7 +79,10 @@ class ThreadPool(Pool):
         name: str | None = None,
         inherit: bool = True,
     ) -> Handle[T]:
-        """As `submit`, but block this thread for room, at most `timeout` seconds; then raise `PoolFull`."""
+        """As `submit`, but block this thread for room, at most `timeout` seconds; then raise `PoolFull`.
+
+        Inside a job no longer than that has: then `JobTimeout`, or `Stopping` when it is to stop.
+        """
         return drive(self._admitting(timeout, call, args, key, name, inherit))
 
     async def run(

@@ -31,7 +31,7 @@ from concurrency_gate.runtime import (
 
 from . import jobs
 from .loops import run
-from .threads import until
+from .threads import in_thread, until
 
 
 async def square(number: int) -> int:
@@ -426,6 +426,36 @@ class TestDeadlines:
             started.wait(10)
             job.stop("the client has gone")
             assert handle.result(10) is True
+
+    @pytest.mark.parametrize("way", ["threads", "tasks"])
+    def test_waiting_for_room_ends_with_the_job_that_waits(self, way: str, gate: threading.Event) -> None:
+        with ThreadPool("full", max_workers=1, timeout=30, max_pending=0) as full:
+            full.submit(gate.wait)
+            with job_scope("late", timeout=0.05), pytest.raises(JobTimeout):
+                full.submit_wait(jobs.square, 1, timeout=20)
+            with job_scope("request", timeout=30) as job:
+                if way == "threads":
+                    waiting = in_thread(lambda: full.submit_wait(jobs.square, 1, timeout=20))
+                    until(lambda: len(full._room) == 1)
+                    job.stop("the client has gone")
+                    with pytest.raises(Stopping, match="the client has gone"):
+                        waiting.result(10)
+                else:
+
+                    async def main() -> None:
+                        async with AsyncPool("tasks", max_workers=1, timeout=30, max_pending=0) as tasks:
+                            go = asyncio.Event()
+                            tasks.submit(go.wait, inherit=False)
+                            waiting = asyncio.create_task(tasks.submit_wait(square, 1, timeout=20))
+                            await asyncio.sleep(0)
+                            job.stop("the client has gone")
+                            with pytest.raises(Stopping, match="the client has gone"):
+                                await waiting
+                            go.set()
+
+                    run(main)
+            assert not full._room
+            gate.set()
 
     def test_check(self) -> None:
         with job_scope("request", timeout=5) as job:

@@ -194,6 +194,28 @@ class TestRelays:
             gate.set()
             until(lambda: sum(taken) > 5)
 
+    def test_one_that_waits_for_room_does_not_hold_the_end_up(self) -> None:
+        gate = threading.Event()
+        runtime: Runtime
+
+        def fetch(limit: int) -> list[int]:
+            while runtime["q"].room:  # somebody else takes the room that there was for these rows
+                runtime["q"].submit(gate.wait, inherit=False)
+            return list(range(limit))
+
+        runtime = Runtime(
+            queues=[Queue("q", max_workers=1, timeout=0.05, max_pending=2)],
+            relays=[Relay("outbox", "q", fetch=fetch, work=print)],
+            grace=30,
+        )
+        try:
+            with runtime:
+                until(lambda: len(runtime["q"]._room) == 1, "the relay waiting for room")
+            assert runtime.ended is not None
+            assert runtime.ended.seconds < 10
+        finally:
+            gate.set()
+
     def test_its_jobs_have_the_queue_s_timeout_and_not_the_pass_s(self) -> None:
         left: list[float] = []
         rows = [1]
@@ -261,6 +283,19 @@ class TestPeriodics:
             until(lambda: runtime.stats()["passes"].stuck == 1)
             until(lambda: runtime.stats()["passes"].pending == 1)
             assert len(calls) == 1
+            gate.set()
+
+    def test_one_that_is_stuck_does_not_hold_the_end_up(self) -> None:
+        gate = threading.Event()
+        try:
+            with Runtime(periodics=[Periodic(gate.wait, every=0.001, timeout=0.02)], grace=30) as runtime:
+                until(lambda: runtime.stats()["passes"].stuck == 1)
+                until(lambda: runtime.stats()["passes"].pending == 1)
+            assert runtime.ended is not None
+            assert runtime.ended.seconds < 10
+            assert runtime.ended.unfinished == ("Event.wait pass",)
+            assert runtime.stats()["passes"].pending == 0
+        finally:
             gate.set()
 
     def test_coroutine_functions_and_the_first_call(self) -> None:

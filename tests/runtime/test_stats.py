@@ -86,23 +86,6 @@ def stuck_record(caplog: pytest.LogCaptureFixture) -> dict[str, str]:
     return record.concurrency  # type: ignore[attr-defined, no-any-return]
 
 
-def test_a_stuck_thread_is_logged_with_its_stack(caplog: pytest.LogCaptureFixture) -> None:
-    gate = threading.Event()
-
-    def deaf() -> None:
-        gate.wait()
-
-    try:
-        with ThreadPool("q", max_workers=1, timeout=0.05) as pool:
-            pool.submit(deaf, name="deaf")
-            fields = stuck_record(caplog)
-            gate.set()
-    finally:
-        gate.set()
-    assert (fields["pool"], fields["job"]) == ("q", "deaf")
-    assert "gate.wait()" in fields["stack"]
-
-
 def test_a_stuck_task_is_logged_with_its_stack(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
