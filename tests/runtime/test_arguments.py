@@ -88,7 +88,7 @@ def test_of_waits_and_ends() -> None:
     refuses(lambda: pool.stop("soon"), "grace must be seconds from 0, or None, not 'soon'")  # type: ignore[arg-type]
     refuses(lambda: pool.stop(NAN), "grace must be seconds from 0, or None, not nan")
     refuses(lambda: pool.drain("soon"), "timeout must be seconds from 0, or None, not 'soon'")  # type: ignore[arg-type]
-    handle = pool.submit(current_job().wait, 5)
+    handle = pool.submit(lambda: current_job().wait(5))
     refuses(lambda: handle.wait("soon"), "timeout must be seconds from 0, or None, not 'soon'")  # type: ignore[arg-type]
     refuses(lambda: handle.add_done_callback(Wrong), "callback must be callable, not 3")
     handle.cancel()
