@@ -42,7 +42,11 @@ class PostgresLeases(SQLLeases["psycopg.Connection[Any]"]):
 
     def _open(self) -> psycopg.Connection[Any]:
         connection = connect(self._source)
-        connection.execute("SELECT set_config('statement_timeout', %s, false)", [self._statement_timeout])
+        try:
+            connection.execute("SELECT set_config('statement_timeout', %s, false)", [self._statement_timeout])
+        except psycopg_module().Error:
+            connection.close()
+            raise
         return connection
 
     def _run(self, connection: psycopg.Connection[Any], statement: str, values: Values) -> list[Row]:

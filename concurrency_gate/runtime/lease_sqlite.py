@@ -39,9 +39,12 @@ class SQLiteLeases(SQLLeases[sqlite3.Connection]):
         )
         # The file survives the end of a process at any point. What a power failure may lose is the last
         # claims, and it ended their holders too. https://www.sqlite.org/pragma.html#pragma_synchronous
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute(self.ddl)
+        try:
+            for statement in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", self.ddl):
+                connection.execute(statement)
+        except sqlite3.Error:
+            connection.close()
+            raise
         return connection
 
     def _run(self, connection: sqlite3.Connection, statement: str, values: Values) -> list[Row]:

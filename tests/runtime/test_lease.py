@@ -301,6 +301,18 @@ def test_a_file_that_is_locked_for_too_long_is_unavailable(tmp_path: Path) -> No
     taken(lease)
 
 
+def test_a_file_that_is_no_database_costs_no_descriptor(tmp_path: Path) -> None:
+    (tmp_path / "leases.db").write_bytes(b"not a database" * 100)
+    lease = KeyLease(SQLiteLeases(tmp_path / "leases.db"), timeout=1)
+    before = len(list(Path("/dev/fd").iterdir()))
+    errors = []
+    for _ in range(3):
+        with pytest.raises(LeaseUnavailable, match="not a database") as refused:
+            lease.claim("k")
+        errors.append(refused)  # with its stack, and what stands in it
+    assert len(list(Path("/dev/fd").iterdir())) == before
+
+
 def test_work_that_ended_well_stays_so_if_the_release_gets_no_answer(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
