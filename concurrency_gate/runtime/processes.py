@@ -15,10 +15,10 @@ from typing import Any
 
 from . import fork
 from .errors import JobCancelled, WorkerLost
-from .job import StopToken, _current
+from .job import StopToken
 from .process_worker import READY, serve
 from .slots import AnyHandle
-from .threads import ThreadPool, Worker, attempt, surrounded
+from .threads import ThreadPool, Worker, attempt, enter, surrounded
 
 BOOT = 60.0
 """Seconds that a new worker process may take until it is ready."""
@@ -89,7 +89,7 @@ class _ProcessWorker(Worker):
         return attempt(self._inside, handle, errand)
 
     def _inside(self, handle: AnyHandle, errand: _Errand) -> Any:
-        _current.set(handle)
+        enter(handle)  # the job is elsewhere, but its instruments and its lease are here
         try:
             return surrounded(handle, errand.run, handle)
         finally:

@@ -266,11 +266,16 @@ def attempt(work: Callable[..., Any], *args: Any) -> tuple[Any, BaseException | 
         return None, error
 
 
-def inside(handle: AnyHandle) -> Any:
-    """Run the job's function here, as the current job."""
+def enter(handle: AnyHandle) -> None:
+    """Make it the current job of this context, with what was carried to it."""
     _current.set(handle)
     if handle._carried:
         restore(handle._carried)
+
+
+def inside(handle: AnyHandle) -> Any:
+    """Run the job's function here, as the current job."""
+    enter(handle)
     value = surrounded(handle, handle._call, *handle._args)
     if type(value) in _UNRUN:
         if isinstance(value, CoroutineType):

@@ -8,6 +8,7 @@ import logging
 import re
 import threading
 from collections.abc import Iterator
+from contextvars import ContextVar
 
 import pytest
 
@@ -15,12 +16,15 @@ from concurrency_gate.runtime import (
     AsyncPool,
     Job,
     PoolFull,
+    ProcessPool,
     Queue,
     Runtime,
     ThreadPool,
+    carry,
     current_job,
     instrument,
 )
+from concurrency_gate.runtime import context as context_module
 
 from . import jobs
 from .loops import run
@@ -170,6 +174,29 @@ class TestInstrument:
 
         run(main)
         assert spans == [("start", "a"), ("end", "a")]
+
+    @pytest.mark.parametrize("kind", [ThreadPool, ProcessPool])
+    def test_it_sees_what_the_job_was_given_to_carry(
+        self, kind: type[ThreadPool], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(context_module, "declared", ())
+        trace: ContextVar[str] = ContextVar("trace", default="none")
+        carry(trace)
+        trace.set("t1")
+        seen: list[str] = []
+
+        @contextlib.contextmanager
+        def span(_: Job) -> Iterator[None]:
+            seen.append(trace.get())
+            yield
+
+        withdraw = instrument(span)
+        try:
+            with kind("q", max_workers=1, timeout=20) as pool:
+                assert pool.submit(jobs.square, 3).result(20) == 9
+        finally:
+            withdraw()
+        assert seen == ["t1"]
 
     def test_what_it_raises_fails_its_job(self) -> None:
         def broken(job: Job) -> contextlib.AbstractContextManager[None]:
