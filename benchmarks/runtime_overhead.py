@@ -23,6 +23,7 @@ from typing import Any
 from concurrency_gate.runtime import AsyncPool, ProcessPool, ThreadPool, detach
 
 Contender = tuple[str, Callable[[], Any]]
+AsyncContender = tuple[str, Callable[[], Awaitable[None]]]
 
 THREADS, TASKS, PROCESSES, IN_TURN = 2000, 900, 2000, 500
 """Jobs a round."""
@@ -51,6 +52,17 @@ def measure(group: str, jobs: int, rounds: int, contenders: list[Contender]) -> 
             work()
             if number:  # the first round is for warming up
                 times[name].append((time.perf_counter() - began) / jobs * 1e6)
+    report(group, times)
+
+
+async def measure_async(group: str, rounds: int, contenders: list[AsyncContender]) -> None:
+    times: dict[str, list[float]] = {name: [] for name, _ in contenders}
+    for number in range(rounds + 1):
+        for name, work in contenders:
+            began = time.perf_counter()
+            await work()
+            if number:
+                times[name].append((time.perf_counter() - began) / TASKS * 1e6)
     report(group, times)
 
 
@@ -132,7 +144,24 @@ async def tasks(rounds: int) -> None:
         for handle in [detach(nothing_async()) for _ in range(TASKS)]:
             await handle
 
-    contenders: list[tuple[str, Callable[[], Awaitable[None]]]] = [
+    async def bare_in_turn() -> None:
+        for _ in range(TASKS):
+            await asyncio.create_task(nothing_async())
+
+    async def pool_in_turn() -> None:
+        for _ in range(TASKS):
+            await ours.run(nothing_async)
+
+    async def detached_in_turn() -> None:
+        for _ in range(TASKS):
+            await detach(nothing_async())
+
+    in_turn: list[AsyncContender] = [
+        ("create_task", bare_in_turn),
+        ("AsyncPool.run", pool_in_turn),
+        ("detach", detached_in_turn),
+    ]
+    at_once: list[AsyncContender] = [
         ("create_task", bare),
         ("create_task, kept in a set as asyncio asks", kept),
         ("create_task with asyncio.timeout", timed),
@@ -152,19 +181,19 @@ async def tasks(rounds: int) -> None:
                 for job in [await scheduler.spawn(nothing_async()) for _ in range(TASKS)]:
                     await job.wait(timeout=60)
 
-        contenders += [
+        async def aiojobs_in_turn() -> None:
+            async with aiojobs.Scheduler(limit=TASKS) as scheduler:
+                for _ in range(TASKS):
+                    await (await scheduler.spawn(nothing_async())).wait()
+
+        at_once += [
             ("aiojobs spawn, wait", aiojobs_spawn),
             ("aiojobs spawn, wait(timeout)", aiojobs_timed),
         ]
-    times: dict[str, list[float]] = {name: [] for name, _ in contenders}
-    for number in range(rounds + 1):
-        for name, work in contenders:
-            began = time.perf_counter()
-            await work()
-            if number:
-                times[name].append((time.perf_counter() - began) / TASKS * 1e6)
+        in_turn.append(("aiojobs spawn, wait", aiojobs_in_turn))
+    await measure_async(f"tasks: {TASKS} at once, each yields to the loop once", rounds, at_once)
+    await measure_async("tasks: one after the other", rounds, in_turn)
     await ours.drain()
-    report(f"tasks: {TASKS} at once, each yields to the loop once", times)
 
 
 def processes(rounds: int) -> None:

@@ -159,11 +159,13 @@ class Handle(Generic[T]):
         if self._outcome is None:
             loop = asyncio.get_running_loop()
             ended: asyncio.Future[None] = loop.create_future()
-            withdraw = self._on_end(lambda: _end(loop, ended))
-            try:
-                yield from ended
-            finally:
-                withdraw()
+            wake = functools.partial(_end, loop, ended)
+            if self._register(wake):
+                try:
+                    yield from ended
+                except BaseException:  # who waited was cancelled; else the callback has gone with the job
+                    self._withdraw(wake)
+                    raise
         return self._value if self._outcome is DONE else self._take()
 
     def add_done_callback(self, callback: Callable[[], object]) -> Withdraw:
@@ -174,15 +176,24 @@ class Handle(Generic[T]):
         return self._on_end(call("callback", callback))
 
     def _on_end(self, callback: Callable[[], object]) -> Withdraw:
-        with self._pool.lock:
-            waiting = self._outcome is None
-            if waiting:
-                if self._callbacks is None:
-                    self._callbacks = []
-                self._callbacks.append(callback)
-        if not waiting:
+        if not self._register(callback):
             guarded(callback, "a callback")
         return lambda: self._withdraw(callback)
+
+    def _register(self, callback: Callable[[], object]) -> bool:
+        """Call `callback` when the job has ended; False, and no call, if it has."""
+        lock = self._pool.lock
+        lock.acquire()  # as in `Slots._end`
+        try:
+            if self._outcome is not None:
+                return False
+            if self._callbacks is None:
+                self._callbacks = [callback]
+            else:
+                self._callbacks.append(callback)
+            return True
+        finally:
+            lock.release()
 
     def _withdraw(self, callback: Callable[[], object]) -> None:
         with self._pool.lock:
@@ -215,11 +226,12 @@ def name_of(call: Callable[..., Any]) -> str:
 
 
 def _end(loop: asyncio.AbstractEventLoop, ended: asyncio.Future[None]) -> None:
-    def settle() -> None:
-        if not ended.done():
-            ended.set_result(None)
-
     if asyncio._get_running_loop() is loop:
-        settle()
+        _settle(ended)
     else:
-        call_soon(loop, settle)
+        call_soon(loop, functools.partial(_settle, ended))
+
+
+def _settle(ended: asyncio.Future[None]) -> None:
+    if not ended.done():
+        ended.set_result(None)
