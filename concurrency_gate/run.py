@@ -65,7 +65,7 @@ class Session:
         self.judged = {source.path: source.role for source in sources.selected if source.role in JUDGED}
         roles = {source.path: source.role for source in sources.project if source.role != "test"}
         files = [File(path, role == "infra") for path, role in (roles | self.judged).items()]
-        self.project = Project(files, self.read, config.roots)
+        self.project = Project(files, self.read, config.roots, kept=store is not None)
         given = [path for path in self.judged if str(sources.root / path) in overrides]
         self.memory = Memory(store, self.project, sources.stamps, given) if store is not None else None
         self.catalogue = catalogue.load(config.catalogue)

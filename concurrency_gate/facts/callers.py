@@ -52,7 +52,7 @@ class Callers:
             found = tuple(dict.fromkeys(self._search(function)))
         finally:
             self._computing.discard(function)
-        self._known[function] = (found, dependencies.mask)
+        self._known[function] = (found, dependencies.taken())
         dependencies.mask |= outer
         return found
 

@@ -61,7 +61,7 @@ class Classes:
             result: tuple[Base, ...] = (cls, *merged)
         finally:
             self._computing.discard(cls)
-        self._orders[cls] = (result, dependencies.mask)
+        self._orders[cls] = (result, dependencies.taken())
         dependencies.mask |= outer
         return result
 
@@ -81,7 +81,7 @@ class Classes:
                     found[child] = None
                     queue.append(child)
         result = tuple(sorted(found, key=lambda c: (c.module.path, c.node.lineno)))
-        self._below[cls] = (result, dependencies.mask)
+        self._below[cls] = (result, dependencies.taken())
         dependencies.mask |= outer
         return result
 

@@ -35,11 +35,11 @@ class Mentions:
     def __init__(self, module: Module) -> None:
         self.names: set[str] = set()
         self._lines: set[int] = set()
-        self._by_word: dict[str, set[int]] = {}
+        self._by_word: dict[str, list[int]] = {}
         for word, number in _words(module.tree):
-            self._by_word.setdefault(word, set()).add(number)
+            self._by_word.setdefault(word, []).append(number)
             if word[0] == ".":
-                self._by_word.setdefault(word[1:], set()).add(number)
+                self._by_word.setdefault(word[1:], []).append(number)
         self._bound: dict[int, list[str]] = {}
         for name, first, last in _bound_lines(module):
             for number in range(first, last + 1):

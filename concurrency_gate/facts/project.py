@@ -43,10 +43,13 @@ class File:
 class Dependencies:
     """What was asked of the project, as a bit mask, so that sets of questions are joined in one step."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, kept: bool) -> None:
+        """Without `kept` nobody will ask: nothing is noted, and every mask is 0."""
         self.mask = 0
         self.questions: list[tuple[str, str]] = []
         self._bits: dict[tuple[str, str], int] = {}
+        self._kept = kept
+        self._known: dict[int, int] = {}
 
     def resume(self, questions: Iterable[tuple[str, str]]) -> None:
         """Give these questions the lowest bits, as an earlier run did; before anything is asked."""
@@ -55,7 +58,13 @@ class Dependencies:
             self._bits[question] = 1 << len(self.questions)
             self.questions.append(question)
 
+    def taken(self) -> int:
+        """The mask, as the one object that all who hold the same share: there are many times more holders."""
+        return self._known.setdefault(self.mask, self.mask)
+
     def note(self, kind: str, key: str) -> None:
+        if not self._kept:
+            return
         bit = self._bits.get((kind, key))
         if bit is None:
             bit = self._bits[kind, key] = 1 << len(self.questions)
@@ -98,10 +107,16 @@ class Project:
     """Not thread-safe. `read` gives a file's bytes and may raise OSError; such a file resolves to nothing."""
 
     def __init__(
-        self, files: Sequence[File], read: Callable[[str], bytes], roots: Sequence[str] = ()
+        self,
+        files: Sequence[File],
+        read: Callable[[str], bytes],
+        roots: Sequence[str] = (),
+        *,
+        kept: bool = False,
     ) -> None:
+        """`kept`: what rests on what is noted, for a later run."""
         self.files = {file.path: file for file in files}
-        self.dependencies = Dependencies()
+        self.dependencies = Dependencies(kept=kept)
         self.unparsable: dict[str, Unparsable] = {}
         self._read = read
         self._roots = roots

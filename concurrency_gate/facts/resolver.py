@@ -172,10 +172,10 @@ class Resolver:
             del self._active[key]
             cut, self._cut = self._cut, outer_cut
         if cut >= level:
-            self._memo[key] = (result, dependencies.mask)
+            self._memo[key] = (result, dependencies.taken())
             self._settle(since, dependencies.mask)
         else:  # part of a cycle that began further out
-            self._provisional[key] = (result, dependencies.mask, cut)
+            self._provisional[key] = (result, dependencies.taken(), cut)
             self._cut = min(outer_cut, cut)
         dependencies.mask |= outer
         return result

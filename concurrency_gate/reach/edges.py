@@ -84,7 +84,7 @@ class Edges:
         if known is None:
             outer, dependencies.mask = dependencies.mask, 0
             edges = tuple(self.of_nodes(frame.function.body, frame.function.scope, frame))
-            known = self._known[frame] = (edges, dependencies.mask)
+            known = self._known[frame] = (edges, dependencies.taken())
             dependencies.mask = outer
         dependencies.mask |= known[1]
         return known[0]

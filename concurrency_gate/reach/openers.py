@@ -282,7 +282,7 @@ class Openers:
             found = compute()
         finally:
             self._active.discard(key)
-        self._known[key] = (found, dependencies.mask)
+        self._known[key] = (found, dependencies.taken())
         dependencies.mask |= outer
         return found
 
