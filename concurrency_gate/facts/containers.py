@@ -142,21 +142,20 @@ Store = tuple[Scope, ast.expr | None, ast.expr, str]
 the key."""
 
 
-def filled(r: Resolver, values: Values, name: str, scope: Scope) -> Values:
-    """A container that a module keeps under a name, with what the module puts into it: registries of
-    callables."""
-    if scope.kind == "function" and not _is_attribute(scope, name):
-        return values
+def filled(r: Resolver, values: Values, name: str, scope: Scope, within: Frame | None) -> Values:
+    """A container with what is put into it: anywhere in the module where that keeps it under a name (registries of
+    callables), or in the function that it is local to, which runs as `within`."""
     if not any(isinstance(v, Collection) and not v.fixed for v in values):
         return values
     module = scope.module
-    puts = stores(module).get(name, ())
+    is_local = scope.kind == "function" and not _is_attribute(scope, name)
+    puts = [put for put in stores(module).get(name, ()) if not is_local or put[0] is scope]
     if not puts:
         return values
     items: list[Values] = []
     keys: list[str | None] = []
     for store_scope, key, node, how in puts:
-        for frame in r.callers.frames_of_scope(store_scope):
+        for frame in (within,) if is_local else r.callers.frames_of_scope(store_scope):
             put = r.values(node, store_scope, frame)
             label = _label(r, key, store_scope, frame)
             if how == "all":

@@ -128,7 +128,7 @@ def _bound(r: Resolver, binding: Binding, scope: Scope, frame: Frame | None) -> 
         for index in binding.path:
             found = union(*(containers.element(r, value, (), index) for value in found))
         if kind == "value" and not binding.path:
-            found = containers.filled(r, found, binding.name, scope)
+            found = containers.filled(r, found, binding.name, scope, frame)
             if scope.kind == "module":
                 kept = f"{scope.module.name}.{binding.name}"
                 found = tuple(

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from concurrency_gate.facts.scopes import Scope
-from concurrency_gate.facts.values import Collection, Constant, External, Frame, Values
+from concurrency_gate.facts.values import ClassValue, Collection, Constant, External, Frame, Values
 
 if TYPE_CHECKING:
     from concurrency_gate.facts.resolver import Resolver
@@ -28,6 +28,8 @@ def truth(r: Resolver, test: ast.expr, scope: Scope, frame: Frame | None, hops: 
         return None if None in parts else not decisive
     if isinstance(test, ast.Compare):
         return _compared(r, test, scope, frame)
+    if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "issubclass":
+        return _derives(r, test, scope, frame)
     if isinstance(test, (ast.Attribute, ast.Call)):
         asked = test.func if isinstance(test, ast.Call) else test
         values = r.values(asked, scope, frame)
@@ -63,6 +65,21 @@ def _compared(r: Resolver, test: ast.Compare, scope: Scope, frame: Frame | None)
     if not set(left) & set(wanted):
         return not positive
     return positive if len(set(left)) == len(set(wanted)) == 1 else None
+
+
+def _derives(r: Resolver, test: ast.Call, scope: Scope, frame: Frame | None) -> bool | None:
+    """`issubclass(parameter, Class)`, where a class may stand for one below it."""
+    if len(test.args) != 2:
+        return None
+    given, wanted = _given(r, test.args[0], scope, frame), r.values(test.args[1], scope, frame)
+    if len(given) != 1 or len(wanted) != 1:
+        return None
+    (one,), (above,) = given, wanted
+    if not isinstance(one, ClassValue) or not isinstance(above, ClassValue):
+        return None
+    if r.classes.derives(one.cls, above.cls):
+        return True
+    return None if r.classes.derives(above.cls, one.cls) else False
 
 
 def _constants(values: Values) -> list[Constant]:

@@ -195,7 +195,8 @@ class Edges:
         for entry in catalogue.marks("runs", name) or self._handed_over(name):
             yield from self._run_argument(entry.argument, given, node)
         for signal in catalogue.fires(name):
-            yield from self.signals.receivers(signal, self._comes_from(callee))
+            by = descriptors.item(self._resolver, callee.receiver) or callee.receiver
+            yield from self.signals.fired(signal, self._comes_from(callee), by)
         if catalogue.marks("sends", name):
             for owner in owners:
                 yield from self.signals.sent(owner, given)
@@ -239,11 +240,13 @@ class Edges:
         chosen = given.positional if index < 0 else given.positional[index : index + 1]
         chosen = chosen or tuple(values for _, values in given.keywords)
         rest = Arguments(given.positional[index + 1 :], given.keywords) if index >= 0 else calls.UNKNOWN
+        made_here = _makes_coroutines(node)
         for values in (*chosen, given.rest if index < 0 else ()):
             for value in values:
                 for each in value.items[0] if isinstance(value, Collection) and value.items else (value,):
                     if isinstance(each, Suspended):
-                        yield each.frame
+                        if not made_here:
+                            yield each.frame
                     elif isinstance(each, (FunctionValue, Partial, Instance, Object, External)):
                         yield from self._callee(each, rest, node, False)
 
@@ -285,6 +288,12 @@ class Edges:
             if isinstance(owner, Instance):
                 for getter in members.property_getters(r, owner, node.attr):
                     yield calls.frame_of(r, getter, calls.NOTHING)
+
+
+def _makes_coroutines(node: ast.Call) -> bool:
+    """Whether what the call is handed is made in its brackets: the call that makes a coroutine tells what it runs."""
+    given = [argument.value if isinstance(argument, ast.Starred) else argument for argument in node.args]
+    return bool(given) and all(isinstance(g, (ast.Call, ast.ListComp, ast.GeneratorExp)) for g in given)
 
 
 def _once(targets: Iterable[Target]) -> tuple[Target, ...]:

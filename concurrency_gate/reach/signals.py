@@ -20,6 +20,7 @@ from concurrency_gate.facts.values import (
     External,
     Frame,
     FunctionValue,
+    Instance,
     Object,
     Value,
     Values,
@@ -50,6 +51,11 @@ class Signals:
         for senders, receiver in self._index.get(name):
             if senders is None or any(map(comes_from, senders)):
                 yield calls.frame_of(self._resolver, receiver, given)
+
+    def fired(self, signal: str, comes_from: Callable[[Value], bool], by: Value | None) -> Iterator[Frame]:
+        """The receivers of a signal that a library sends for a class, or for an instance."""
+        sender = (ClassValue(by.cls),) if isinstance(by, (Instance, ClassValue)) else ()
+        yield from self.receivers(signal, comes_from, replace(calls.UNKNOWN, keywords=(("sender", sender),)))
 
     def sent(self, signal: Value, given: Arguments) -> Iterator[Frame]:
         """The receivers of a signal that a call sends."""

@@ -180,6 +180,49 @@ CASES = {
                 await asyncio.wait_for(later(), 1)  #> CG203 asyncio.wait_for; CG203 later
                 await later()  #> CG203 later
     """,
+    "tasks that the block waits for": """
+        import asyncio
+        import asyncpg
+        import httpx
+        async def fetch(key):
+            async with httpx.AsyncClient() as client:
+                return (await client.get(key)).text
+        async def work(connection: asyncpg.Connection):
+            async with connection.transaction():
+                await asyncio.gather(fetch("a"), fetch("b"))  #> CG201 fetch; CG201 fetch
+                await asyncio.gather(*(fetch(key) for key in "abc"))  #> CG201 fetch
+                first = fetch("a")  #
+                await asyncio.gather(first)  #> CG201 asyncio.gather
+                task = asyncio.create_task(fetch("a"))  #> CG102 asyncio.create_task
+                await task  #> CG201 task
+                tasks = []
+                for key in "abc":
+                    tasks.append(asyncio.create_task(fetch(key)))  #> CG102 asyncio.create_task
+                await asyncio.gather(*tasks)  #> CG201 asyncio.gather
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(fetch("a"))  #> CG201 fetch
+    """,
+    "a receiver that asks whose signal it is": """
+        import requests
+        from django.db import models, transaction
+        from django.db.models import signals
+        from django.dispatch import receiver
+        class Status(models.Model):
+            pass
+        class Comment(Status):
+            pass
+        class Connector(models.Model):
+            pass
+        @receiver(signals.post_save)
+        def add(sender, instance, created, **kwargs):
+            if not issubclass(sender, Status):
+                return
+            requests.post("https://stream", timeout=1)
+        def work(any_model):
+            with transaction.atomic():
+                Connector.objects.create(name="x")
+                Comment.objects.create(text="x")  #> CG201 Comment.objects.create
+    """,
     "a flag left at its default": """
         import enum
         import time
