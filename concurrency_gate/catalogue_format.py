@@ -28,6 +28,7 @@ MARKS = (
     "defers",
     "injects",
     "open",
+    "configures",
     "runs",
     "wraps",
     "registers",

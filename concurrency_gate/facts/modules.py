@@ -180,6 +180,8 @@ class Function:
         for node in self._nodes:
             if isinstance(node, ast.Call):  # whoever is called may ask
                 found.update(k.value.id for k in node.keywords if isinstance(k.value, ast.Name))
+        if self.name == "__init__":
+            found.update(s.value.id for s in assigned if isinstance(s.value, ast.Name))  # methods may ask
         return frozenset(found)
 
     @cached_property

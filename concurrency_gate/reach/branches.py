@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
-from concurrency_gate.facts.scopes import Scope
-from concurrency_gate.facts.values import ClassValue, Collection, Constant, External, Frame, Values
+from concurrency_gate.facts.scopes import Binding, Scope
+from concurrency_gate.facts.values import ClassValue, Collection, Constant, External, Frame, Instance, Values
+
+from . import settings
 
 if TYPE_CHECKING:
     from concurrency_gate.facts.resolver import Resolver
@@ -48,10 +51,8 @@ def _compared(r: Resolver, test: ast.Compare, scope: Scope, frame: Frame | None)
         return None
     operator, right = test.ops[0], test.comparators[0]
     if isinstance(operator, (ast.In, ast.NotIn)):
-        keys = _keywords(right, frame)
-        if keys is None or not isinstance(test.left, ast.Constant):
-            return None
-        return (test.left.value in keys) == isinstance(operator, ast.In)
+        found = _contains(r, test.left, right, scope, frame)
+        return None if found is None else found == isinstance(operator, ast.In)
     positive = isinstance(operator, (ast.Is, ast.Eq))
     if not positive and not isinstance(operator, (ast.IsNot, ast.NotEq)):
         return None
@@ -65,6 +66,55 @@ def _compared(r: Resolver, test: ast.Compare, scope: Scope, frame: Frame | None)
     if not set(left) & set(wanted):
         return not positive
     return positive if len(set(left)) == len(set(wanted)) == 1 else None
+
+
+def _contains(
+    r: Resolver, item: ast.expr, holder: ast.expr, scope: Scope, frame: Frame | None
+) -> bool | None:
+    """Whether a text is among the keywords of this call, or in the text that a setting is."""
+    if not isinstance(item, ast.Constant) or not isinstance(item.value, str):
+        return None
+    keys = _keywords(holder, frame)
+    if keys is not None:
+        return item.value in keys
+    texts = _configured(r, holder, scope, frame) if isinstance(holder, ast.Attribute) else ()
+    if len(texts) == 1 and isinstance(texts[0], Constant) and isinstance(texts[0].value, str):
+        return item.value in texts[0].value
+    return None
+
+
+def _configured(r: Resolver, node: ast.Attribute, scope: Scope, frame: Frame | None) -> Values:
+    """What the settings say of an attribute that is one of them."""
+    owners = r.values(node.value, scope, frame)
+    if not owners or not all(
+        isinstance(o, External) and r.catalogue.marks("configures", o.name) for o in owners
+    ):
+        return ()
+    value = settings.agreed(r, node.attr)
+    return () if value is None else (value,)
+
+
+def _kept(r: Resolver, node: ast.Attribute, frame: Frame | None) -> Values:
+    """What the constructor was given for an attribute of `self` that nothing else sets."""
+    receiver = frame.receiver if frame is not None else None
+    if frame is None or not isinstance(receiver, Instance) or receiver.init is None:
+        return ()
+    if not isinstance(node.value, ast.Name) or node.value.id != frame.function.receiver_name:
+        return ()
+    made = receiver.init.function
+    found = [
+        binding for name, function, binding in receiver.cls.assigned if name == node.attr and function is made
+    ]
+    form = rf"\.{node.attr}\s*(?::[^=\n]+)?=[^=]"
+    path = made.module.path
+    if len(found) != 1 or list(r.project.files_with(node.attr, form)) != [path]:
+        return ()
+    if len(re.findall(form.encode(), r.project.text(path))) != 1:
+        return ()
+    value = found[0].node if isinstance(found[0], Binding) else None
+    if not isinstance(value, ast.Name) or len(made.scope.bindings.get(value.id, ())) != 1:
+        return ()
+    return receiver.init.argument(value.id) or ()
 
 
 def _derives(r: Resolver, test: ast.Call, scope: Scope, frame: Frame | None) -> bool | None:
@@ -99,6 +149,8 @@ def _given(r: Resolver, node: ast.expr, scope: Scope, frame: Frame | None) -> Va
         ):
             return ()
         return r.values(node, scope, frame)
+    if isinstance(node, ast.Attribute):
+        return _configured(r, node, scope, frame) or _kept(r, node, frame)
     key, default = _looked_up(node)
     keys = _keywords(node.func.value if isinstance(node, ast.Call) else node.value, frame) if key else None  # type: ignore[attr-defined]
     if key is None or keys is None:

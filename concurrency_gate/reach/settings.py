@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import TYPE_CHECKING
+
+from concurrency_gate.facts import names
+from concurrency_gate.facts.values import Constant
 
 if TYPE_CHECKING:
     from concurrency_gate.facts.resolver import Resolver
@@ -12,15 +15,62 @@ if TYPE_CHECKING:
 Path = tuple[str, ...]
 
 
-def said(r: Resolver, path: str) -> Iterator[ast.expr]:
-    """The expressions that a setting is given anywhere in the project; `*` in its path is any key."""
+def said(r: Resolver, path: str, among: Set[str] = frozenset()) -> Iterator[ast.expr]:
+    """The expressions that a setting is given, anywhere in the project or `among` some files; `*` in its path is any
+    key."""
     wanted = tuple(path.split("."))
     holding = [set(r.project.files_with(word)) for word in wanted if word != "*"]
     paths = [path for path in r.project.files_with(wanted[0]) if all(path in paths for paths in holding)]
+    if among:
+        paths = [path for path in paths if path in among]
     for module in r.project.modules(paths):
         for statement in _statements(module.tree.body):
             for given, value in _assigned(statement):
                 yield from _within(given, value, wanted)
+
+
+def agreed(r: Resolver, name: str) -> Constant | None:
+    """The text, None or truth value that every assignment of a setting agrees on; None where one reads it from
+    elsewhere. Where entry points of the project name their settings modules, only those count."""
+    named = frozenset(_named_modules(r))
+    found = {_plain(value) for value in said(r, name, among=named)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _plain(node: ast.expr) -> Constant | None:
+    value = node.value if isinstance(node, ast.Constant) else ...
+    return Constant(value) if value is None or isinstance(value, (str, bool)) else None
+
+
+def _named_modules(r: Resolver) -> Iterator[str]:
+    """The settings modules that the project's programs put into the environment, with those that they take over."""
+    variables = [setting.path for setting in r.catalogue.settings if setting.role == "module"]
+    pending = [
+        found
+        for variable in variables
+        for module in r.project.modules(r.project.files_with(variable))
+        for name in _put(module.tree, variable)
+        if (found := r.project.find(name, module.path)) is not None
+    ]
+    for module in pending:
+        yield module.path
+        for target, level, _ in module.scope.stars:
+            source = names.source_of(r, module, target, level)
+            if source is not None and source not in pending:
+                pending.append(source)
+
+
+def _put(tree: ast.Module, variable: str) -> Iterator[str]:
+    """The texts in `os.environ.setdefault(variable, text)` and `os.environ[variable] = text`."""
+    for node in ast.walk(tree):
+        key: ast.expr | None = None
+        value: ast.expr | None = None
+        if isinstance(node, ast.Call) and len(node.args) == 2:
+            key, value = node.args
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            key, value = node.targets[0].slice, node.value
+        if isinstance(key, ast.Constant) and key.value == variable and isinstance(value, ast.Constant):
+            yield str(value.value)
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:

@@ -223,6 +223,62 @@ CASES = {
                 Connector.objects.create(name="x")
                 Comment.objects.create(text="x")  #> CG201 Comment.objects.create
     """,
+    "what a constructor was told": """
+        import requests
+        from django.db import transaction
+        class Metrics:
+            def __init__(self, immediate=False, loud=True):
+                self.immediate = immediate
+                self.loud = loud
+            def set(self, value):
+                if self.immediate is True:
+                    requests.post("https://metrics", timeout=1)
+            def shout(self):
+                if self.loud:
+                    requests.post("https://metrics", timeout=1)
+        def quiet(metrics):
+            metrics.loud = False
+        def work(how):
+            with transaction.atomic():
+                metrics = Metrics(immediate=False)
+                metrics.set(1)
+                Metrics().set(1)
+                Metrics(immediate=True).set(1)  #> CG201 Metrics(immediate=True).set
+                Metrics(how).set(1)  #> CG201 Metrics(how).set
+                Metrics(loud=False).shout()  #> CG201 Metrics(loud=False).shout
+    """,
+    "what the settings say": """
+        == manage.py
+        import os
+        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")
+        == shop/__init__.py
+        == shop/settings.py
+        import os
+        EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+        EAGER = False
+        LOUD = os.environ.get("LOUD") == "1"
+        == shop/testing_settings.py
+        EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+        EAGER = True
+        == shop/mail.py
+        import requests
+        from django.conf import settings
+        from django.db import transaction
+        def send():
+            if "locmem" in settings.EMAIL_BACKEND:
+                requests.post("https://mail", timeout=1)
+        def work():
+            if settings.EAGER:
+                requests.post("https://work", timeout=1)
+        def shout():
+            if settings.LOUD:
+                requests.post("https://loud", timeout=1)
+        def confirm():
+            with transaction.atomic():
+                send()
+                work()
+                shout()  #> CG201 shout
+    """,
     "a flag left at its default": """
         import enum
         import time
