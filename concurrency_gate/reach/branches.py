@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _HOPS = 3
 """How many local names a test is followed through: `now = immediate and not busy()`, then `if now:`."""
+_KINDS: dict[str, type[ClassValue | Instance]] = {"issubclass": ClassValue, "isinstance": Instance}
 
 
 def truth(r: Resolver, test: ast.expr, scope: Scope, frame: Frame | None, hops: int = _HOPS) -> bool | None:
@@ -31,7 +32,7 @@ def truth(r: Resolver, test: ast.expr, scope: Scope, frame: Frame | None, hops: 
         return None if None in parts else not decisive
     if isinstance(test, ast.Compare):
         return _compared(r, test, scope, frame)
-    if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "issubclass":
+    if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id in _KINDS:
         return _derives(r, test, scope, frame)
     if isinstance(test, (ast.Attribute, ast.Call)):
         asked = test.func if isinstance(test, ast.Call) else test
@@ -118,14 +119,19 @@ def _kept(r: Resolver, node: ast.Attribute, frame: Frame | None) -> Values:
 
 
 def _derives(r: Resolver, test: ast.Call, scope: Scope, frame: Frame | None) -> bool | None:
-    """`issubclass(parameter, Class)`, where a class may stand for one below it."""
+    """`issubclass(parameter, Class)` and `isinstance`, where a class may stand for one below it."""
     if len(test.args) != 2:
         return None
     given, wanted = _given(r, test.args[0], scope, frame), r.values(test.args[1], scope, frame)
     if len(given) != 1 or len(wanted) != 1:
         return None
     (one,), (above,) = given, wanted
-    if not isinstance(one, ClassValue) or not isinstance(above, ClassValue):
+    wants = _KINDS[test.func.id]  # type: ignore[attr-defined]
+    if (
+        not isinstance(one, (ClassValue, Instance))
+        or not isinstance(one, wants)
+        or not isinstance(above, ClassValue)
+    ):
         return None
     if r.classes.derives(one.cls, above.cls):
         return True

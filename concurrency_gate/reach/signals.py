@@ -54,8 +54,10 @@ class Signals:
 
     def fired(self, signal: str, comes_from: Callable[[Value], bool], by: Value | None) -> Iterator[Frame]:
         """The receivers of a signal that a library sends for a class, or for an instance."""
-        sender = (ClassValue(by.cls),) if isinstance(by, (Instance, ClassValue)) else ()
-        yield from self.receivers(signal, comes_from, replace(calls.UNKNOWN, keywords=(("sender", sender),)))
+        given: tuple[tuple[str, Values], ...] = ()
+        if isinstance(by, (Instance, ClassValue)):
+            given = (("sender", (ClassValue(by.cls),)), ("instance", (Instance(by.cls),)))
+        yield from self.receivers(signal, comes_from, replace(calls.UNKNOWN, keywords=given))
 
     def sent(self, signal: Value, given: Arguments) -> Iterator[Frame]:
         """The receivers of a signal that a call sends."""

@@ -204,6 +204,7 @@ CASES = {
     """,
     "a receiver that asks whose signal it is": """
         import requests
+        import time
         from django.db import models, transaction
         from django.db.models import signals
         from django.dispatch import receiver
@@ -218,10 +219,14 @@ CASES = {
             if not issubclass(sender, Status):
                 return
             requests.post("https://stream", timeout=1)
+        @receiver(signals.post_save)
+        def answer(sender, instance, created, **kwargs):
+            if isinstance(instance, Comment):
+                time.sleep(1)
         def work(any_model):
             with transaction.atomic():
                 Connector.objects.create(name="x")
-                Comment.objects.create(text="x")  #> CG201 Comment.objects.create
+                Comment.objects.create(text="x")  #> CG201 Comment.objects.create; CG203 Comment.objects.create
     """,
     "what a constructor was told": """
         import requests
