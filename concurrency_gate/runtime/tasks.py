@@ -141,6 +141,18 @@ class AsyncPool(Pool):
         else:
             await self.stop(self.timeout)
 
+    def abandon(self) -> list[str]:
+        """As `Pool.abandon`. The end of the loop does not wait for what is left, which swallows every
+        cancellation: `asyncio.run` would wait for ever.
+        """
+        with self.lock:
+            left: list[Any] = [handle._runner for handle in self._running if handle._runner is not None]
+        for task in left:
+            # https://docs.python.org/3/library/asyncio-extending.html#task-lifetime-support
+            asyncio._unregister_task(task)
+            task._log_destroy_pending = False  # it has been reported by name
+        return super().abandon()
+
     def retire(self) -> None:
         """As `Pool.retire`, and for the thread that asks for leases."""
         super().retire()

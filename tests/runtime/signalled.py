@@ -6,6 +6,7 @@ Each prints `ready` when the signal may come, then what the test wants to know.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import sys
@@ -97,6 +98,25 @@ def stuck() -> None:
         runtime["q"].submit(deaf, name="deaf")
         await current_job().wait_async(None)
         say("stopping")
+
+    runtime.run(main)
+    ended(runtime)
+    sys.exit(3)
+
+
+def deaf_task() -> None:
+    """A task that swallows every cancellation: it is named, and the loop's end does not wait for it."""
+    runtime = Runtime(queues=[Queue("q", max_workers=1, timeout=600, kind="async")], grace=0.1)
+
+    async def deaf() -> None:
+        say("ready")
+        while True:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+
+    async def main(runtime: Runtime) -> None:
+        runtime["q"].submit(deaf, name="deaf")
+        await current_job().wait_async(None)
 
     runtime.run(main)
     ended(runtime)

@@ -91,6 +91,14 @@ def test_a_second_signal_skips_ahead_and_nothing_holds_the_exit() -> None:
         assert process.returncode == 3
 
 
+def test_a_task_that_swallows_its_cancellation_does_not_hold_the_exit() -> None:
+    with program("deaf_task") as process:
+        read_until(process, "ready")
+        process.send_signal(signal.SIGTERM)
+        assert finish(process) == ["dropped 0", "cancelled 1", "unfinished deaf"]
+        assert process.returncode == 3
+
+
 def test_a_main_that_does_not_return_is_cancelled_after_the_grace() -> None:
     with program("deaf_main") as process:
         read_until(process, "ready")
