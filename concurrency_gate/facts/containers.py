@@ -144,7 +144,8 @@ the key."""
 
 def filled(r: Resolver, values: Values, name: str, scope: Scope, within: Frame | None) -> Values:
     """A container with what is put into it: anywhere in the module where that keeps it under a name (registries of
-    callables), or in the function that it is local to, which runs as `within`."""
+    callables), or in the function that it is local to, which runs as `within`. Of the latter only what waits to be
+    run: a recursive function that hands its list on would fill it without end."""
     if not any(isinstance(v, Collection) and not v.fixed for v in values):
         return values
     module = scope.module
@@ -157,6 +158,8 @@ def filled(r: Resolver, values: Values, name: str, scope: Scope, within: Frame |
     for store_scope, key, node, how in puts:
         for frame in (within,) if is_local else r.callers.frames_of_scope(store_scope):
             put = r.values(node, store_scope, frame)
+            if is_local:
+                put = tuple(value for value in put if isinstance(value, Suspended))
             label = _label(r, key, store_scope, frame)
             if how == "all":
                 put = union(*(union(*v.items, ()) for v in put if isinstance(v, Collection)), ())
