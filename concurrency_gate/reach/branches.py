@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from concurrency_gate.facts.scopes import Binding, Scope
-from concurrency_gate.facts.values import ClassValue, Collection, Constant, External, Frame, Instance, Values
+from concurrency_gate.facts.values import (
+    ClassValue,
+    Collection,
+    Constant,
+    External,
+    Frame,
+    Instance,
+    Value,
+    Values,
+)
 
 from . import settings
 
@@ -61,7 +71,11 @@ def _compared(r: Resolver, test: ast.Compare, scope: Scope, frame: Frame | None)
     if isinstance(right, ast.Constant) and right.value is None:
         nones = {isinstance(value, Constant) and value.value is None for value in given}
         return nones.pop() == positive if len(nones) == 1 else None
-    left, wanted = _constants(given), _constants(r.values(right, scope, frame))
+    others = r.values(right, scope, frame)
+    same = _is_one_of(r, given, others) if others else None
+    if same is not None:
+        return same == positive
+    left, wanted = _constants(given), _constants(others)
     if not left or not wanted:
         return None
     if not set(left) & set(wanted):
@@ -72,7 +86,11 @@ def _compared(r: Resolver, test: ast.Compare, scope: Scope, frame: Frame | None)
 def _contains(
     r: Resolver, item: ast.expr, holder: ast.expr, scope: Scope, frame: Frame | None
 ) -> bool | None:
-    """Whether a text is among the keywords of this call, or in the text that a setting is."""
+    """Whether a text is among the keywords of this call, or in the text that a setting is; whether a class is one of
+    those listed."""
+    if isinstance(holder, (ast.Tuple, ast.List, ast.Set)):
+        listed = [value for part in holder.elts for value in r.values(part, scope, frame) or (None,)]
+        return _is_one_of(r, _given(r, item, scope, frame), listed)
     if not isinstance(item, ast.Constant) or not isinstance(item.value, str):
         return None
     keys = _keywords(holder, frame)
@@ -82,6 +100,19 @@ def _contains(
     if len(texts) == 1 and isinstance(texts[0], Constant) and isinstance(texts[0].value, str):
         return item.value in texts[0].value
     return None
+
+
+def _is_one_of(r: Resolver, given: Values, listed: Sequence[Value | None]) -> bool | None:
+    """Whether a class, which may stand for one below it, is one of the listed."""
+    if len(given) != 1 or not isinstance(given[0], ClassValue):
+        return None
+    cls = given[0].cls
+    for other in listed:
+        if not isinstance(other, ClassValue) or (other.cls is not cls and r.classes.derives(other.cls, cls)):
+            return None
+    if all(isinstance(other, ClassValue) and other.cls is not cls for other in listed):
+        return False
+    return None if r.subclasses(cls) else True
 
 
 def _configured(r: Resolver, node: ast.Attribute, scope: Scope, frame: Frame | None) -> Values:

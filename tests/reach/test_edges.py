@@ -223,9 +223,14 @@ CASES = {
         def answer(sender, instance, created, **kwargs):
             if isinstance(instance, Comment):
                 time.sleep(1)
+        @receiver(signals.post_save)
+        def preview(instance, sender, **kwargs):
+            if sender not in (Status, Connector) or sender == Status:
+                return
+            input()
         def work(any_model):
             with transaction.atomic():
-                Connector.objects.create(name="x")
+                Connector.objects.create(name="x")  #> CG203 Connector.objects.create
                 Comment.objects.create(text="x")  #> CG201 Comment.objects.create; CG203 Comment.objects.create
     """,
     "what a constructor was told": """
