@@ -117,8 +117,9 @@ def _lay_out(properties: frozenset[str], roots: Sequence[ast.AST], scope: Scope)
         if kind in _OPENING_SCOPES:
             where = where.children.get(id(node), where)
         if isinstance(node, ast.If):
-            stack += _suite(node.orelse, node, where, (*guards, (node, False)))
-            stack += _suite(node.body, node, where, (*guards, (node, True)))
+            for branch, suite, other in ((False, node.orelse, node.body), (True, node.body, node.orelse)):
+                if not _called(suite) & _put_off(other):
+                    stack += _suite(suite, node, where, (*guards, (node, branch)))
             stack.append((node.test, node, where, guards))
             continue
         for part in reversed(_parts(node)):
@@ -132,6 +133,28 @@ def _lay_out(properties: frozenset[str], roots: Sequence[ast.AST], scope: Scope)
 _OPENING_SCOPES = frozenset(
     {ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp}
 )
+
+
+_QUEUES = frozenset({"append", "appendleft", "put", "put_nowait", "add"})
+
+
+def _put_off(suite: Sequence[ast.stmt]) -> set[str]:
+    """The names of what a branch puts into a queue to be called later. The branch that calls the same at once is there
+    for where nobody works the queue off: outside of any transaction, or there would be no need to wait."""
+    found: set[str] = set()
+    for statement in suite:
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _QUEUES:
+            for argument in call.args:
+                items = argument.elts[:1] if isinstance(argument, ast.Tuple) else [argument]
+                found.update(item.id for item in items if isinstance(item, ast.Name))
+    return found
+
+
+def _called(suite: Sequence[ast.stmt]) -> set[str]:
+    """The names of what a branch calls, as statements of their own."""
+    calls = [statement.value for statement in suite if isinstance(statement, (ast.Expr, ast.Return))]
+    return {call.func.id for call in calls if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)}
 
 
 def _parts(node: ast.AST) -> list[ast.AST | list[ast.AST]]:

@@ -289,6 +289,27 @@ CASES = {
                 work()
                 shout()  #> CG201 shout
     """,
+    "a queue that is worked off after the commit": """
+        import requests
+        from django.db import transaction
+        from flask import g
+        def do_send(mail):
+            requests.post("https://mail", timeout=1)
+        def send(mail):
+            if "queue" in g:
+                g.queue.append((do_send, mail))
+            else:
+                do_send(mail)
+        def send_too(mail):
+            if "queue" in g:
+                g.queue.append(mail)
+            else:
+                do_send(mail)
+        def work():
+            with transaction.atomic():
+                send("hello")
+                send_too("hello")  #> CG201 send_too
+    """,
     "a flag left at its default": """
         import enum
         import time
