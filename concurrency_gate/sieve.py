@@ -48,7 +48,7 @@ class Sieve:
         self._mentions: dict[str, Mentions] = {}
 
     def spread(self, words: Iterable[str], narrower: Iterable[tuple[str, Sequence[str]]] = ()) -> None:
-        """Follow words until nothing new comes; with a dot before it a word stands for an attribute. `narrower`
+        """Follow words until nothing new comes, once; with a dot before it a word stands for an attribute. `narrower`
         are words that matter in some files only."""
         known = dict.fromkeys(words)
         queue = [(word, self._holding(word)) for word in known]
@@ -59,6 +59,8 @@ class Sieve:
                     if name not in known:
                         known[name] = None
                         queue.append((name, self._project.files_with(name)))
+        for mentions in self._mentions.values():
+            mentions.settle()
 
     def _holding(self, word: str) -> Sequence[str]:
         attribute = word.removeprefix(".")
@@ -74,6 +76,7 @@ class Sieve:
                 return None
             mentions = self._mentions[path] = Mentions(module)
             mentions.spread(word for word, _ in self.tapes[path].steps)
+            mentions.settle()
         return self._mentions[path]
 
     def words(self, path: str) -> frozenset[str]:

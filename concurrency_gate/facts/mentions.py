@@ -63,6 +63,11 @@ class Mentions:
         self._sorted = None
         return fresh
 
+    def settle(self) -> None:
+        """No more words will come: keep the lines that matter and let go of the others, which take most memory."""
+        self._by_word.clear()
+        self._bound.clear()
+
     def touch(self, node: ast.AST) -> bool:
         """Whether the node stands, in part, on a line that matters. A node that has no place of its own
         does."""
