@@ -179,13 +179,15 @@ def _given(r: Resolver, node: ast.expr, scope: Scope, frame: Frame | None) -> Va
     """What this call is sure to give an expression: a parameter that it fills, or one of its other keywords. What a
     body assigns says nothing certain."""
     if isinstance(node, ast.Name):
+        while frame is not None and not _bindings(node, frame.function.scope):
+            frame = frame.closure  # a parameter of a function around this one
         if (
             frame is None
             or frame.argument(node.id) is None
             or len(_bindings(node, frame.function.scope)) != 1
         ):
             return ()
-        return r.values(node, scope, frame)
+        return frame.argument(node.id) or ()
     if isinstance(node, ast.Attribute):
         return _configured(r, node, scope, frame) or _kept(r, node, frame)
     key, default = _looked_up(node)

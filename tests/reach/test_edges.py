@@ -357,6 +357,22 @@ CASES = {
                 lock(auto=False)  #> CG201 lock
                 lock(auto=how)  #> CG201 lock
     """,
+    "a flag of the function around": """
+        import requests
+        from django.db import transaction
+        def run(callback):
+            callback()
+        def deliver(hook, save=True):
+            def done():
+                if save:
+                    requests.post(hook, timeout=1)
+            run(done)
+        def work(hook, how):
+            with transaction.atomic():
+                deliver(hook, save=False)
+                deliver(hook)  #> CG201 deliver
+                deliver(hook, how)  #> CG201 deliver
+    """,
     "a keyword that decides": """
         import requests
         from django.db import transaction
