@@ -29,6 +29,8 @@ from concurrency_gate.sources import discover
 
 GATE = (sys.executable, "-m", "concurrency_gate", "check", ".")
 RUFF = ("ruff", "check", "--select", "ASYNC,RUF006,S113", "--exit-zero", "-q", ".")
+FILES = "{files}"
+"""Stands in a command line for the paths of all files, where a tool takes no folder."""
 PLANT = "\n\ndef _benchmark(value):\n    return value\n"
 
 
@@ -63,21 +65,31 @@ TOOLS = (
     Tool("gate, one file changed", GATE, change),
     Tool("gate, CG1 only, no cache", (*GATE, "--select", "CG1", "--no-cache")),
     Tool("gate, CG1 only, one file changed", (*GATE, "--select", "CG1"), change),
-    Tool("flake8-async", ("flake8-async", "--enable=ASYNC", ".")),
+    Tool("flake8-async", ("flake8-async", "--enable=ASYNC", FILES)),
     Tool("flake8", ("flake8", "--exit-zero", "--select=ASYNC", "-j1", ".")),
     Tool("fixit", ("fixit", "lint", ".")),
-    Tool("ty-async", ("ty-async", "check", "--async200-transitive", ".")),
+    Tool("ty-async", ("ty-async", ".", "--async200-transitive", "--async200-stdlib")),
 )
 
 
 def run(tool: Tool, folder: Path) -> Cost:
+    """Time one run. Raises RuntimeError where the tool broke down instead of reading the files."""
     tool.prepare(folder)
-    began = time.perf_counter()
-    process = subprocess.Popen(tool.command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, _, usage = os.wait4(process.pid, 0)
-    process.returncode = 0
+    files = [str(path.relative_to(folder)) for path in sorted(folder.rglob("*.py"))]
+    command = [part for given in tool.command for part in (files if given == FILES else [given])]
+    with tempfile.TemporaryFile() as errors:
+        began = time.perf_counter()
+        process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=errors)
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+        errors.seek(0)
+        said = errors.read()
+    if process.returncode not in (0, 1) or b"Traceback" in said:
+        last = said.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise RuntimeError(f"{tool.name} exits with {process.returncode}: {last}")
     unit = 2**20 if sys.platform == "darwin" else 2**10
-    return Cost(time.perf_counter() - began, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / unit)
+    return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / unit)
 
 
 def gather(origins: Sequence[Path], folder: Path) -> tuple[int, int]:
