@@ -179,7 +179,8 @@ class Function:
                 found |= _names_in(statement.value)
         for node in self._nodes:
             if isinstance(node, ast.Call):  # whoever is called may ask
-                found.update(k.value.id for k in node.keywords if isinstance(k.value, ast.Name))
+                handed = (*node.args, *(keyword.value for keyword in node.keywords))
+                found.update(argument.id for argument in handed if isinstance(argument, ast.Name))
         if self.name == "__init__":
             found.update(s.value.id for s in assigned if isinstance(s.value, ast.Name))  # methods may ask
         return frozenset(found)

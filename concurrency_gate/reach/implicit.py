@@ -6,15 +6,16 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from concurrency_gate.facts import names
+from concurrency_gate.facts import calls, names
 from concurrency_gate.facts.conditions import holds
 from concurrency_gate.facts.modules import Module
 from concurrency_gate.facts.scopes import Scope
-from concurrency_gate.facts.values import External, Frame, Object
+from concurrency_gate.facts.values import External, Frame, FunctionValue, Instance, Object, Suspended, Value
 
 from .expiry import Expiring
 from .openers import Opener, Openers
 from .stretches import Stretch, stretches
+from .walk import running
 
 if TYPE_CHECKING:
     from concurrency_gate.catalogue import Condition, Implicit
@@ -109,7 +110,26 @@ class Sessions:
             known = self._resolver.catalogue.implicit(value.type) if isinstance(value, Object) else None
             if known is not None and known.library == opener.library and "close" in known.ends:
                 return True
+            if any(self._ends_in(leaving, opener) for leaving in self._leaving(value)):
+                return True
         return False
+
+    def _leaving(self, value: Value) -> Iterator[Frame]:
+        """What of the project runs when a block is left, with what runs when it is entered."""
+        if isinstance(value, Suspended) and value.kind == "manager":
+            yield value.frame
+        elif isinstance(value, Instance):
+            for name in ("__exit__", "__aexit__"):
+                for method in self._resolver.attribute(value, name):
+                    if isinstance(method, FunctionValue):
+                        yield calls.frame_of(self._resolver, method, calls.UNKNOWN)
+
+    def _ends_in(self, within: Frame, opener: Opener) -> bool:
+        function = within.function
+        return any(
+            isinstance(visit.node, ast.Call) and self.ended(visit.node, opener, visit.scope, within)
+            for visit in running(self._resolver, function.body, function.scope, within)
+        )
 
     # -- what may be switched off ---------------------------------------------------------------------------
 

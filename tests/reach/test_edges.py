@@ -347,6 +347,13 @@ CASES = {
                 requests.get("https://lock", timeout=1)
         def lock(user=None, auto=True):
             locked(auto=auto)
+        def prefix(name, place):
+            if place:
+                requests.get("https://places", timeout=1)
+        def build(name, place):
+            return prefix(name, place)
+        def listed(names, place=None):
+            return [build(name, place) for name in names]
         def work(how):
             with transaction.atomic():
                 execute("status")
@@ -356,6 +363,8 @@ CASES = {
                 lock()
                 lock(auto=False)  #> CG201 lock
                 lock(auto=how)  #> CG201 lock
+                listed("abc")
+                listed("abc", "x")  #> CG201 listed
     """,
     "a flag of the function around": """
         import requests

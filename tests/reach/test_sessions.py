@@ -164,6 +164,39 @@ CASES = {
             session.exec(select(1))
             requests.get("https://x", timeout=1)  #> CG204 requests.get
     """,
+    "a block of the project's own that closes the session": """
+        import requests
+        from contextlib import contextmanager
+        from sqlalchemy import create_engine, text
+        from sqlalchemy.orm import Session, sessionmaker
+        maker = sessionmaker(create_engine("postgresql://x"))
+        @contextmanager
+        def closing():
+            session = maker()
+            try:
+                yield session
+            finally:
+                session.close()
+        @contextmanager
+        def lending():
+            yield maker()
+        class Unit:
+            def __enter__(self):
+                self.session: Session = maker()
+                return self.session
+            def __exit__(self, *args):
+                self.session.close()
+        def work():
+            with closing() as session:
+                session.execute(text("select 1"))
+            requests.get("https://x", timeout=1)
+            with Unit() as session:
+                session.execute(text("select 1"))
+            requests.get("https://x", timeout=1)
+            with lending() as session:
+                session.execute(text("select 1"))
+            requests.get("https://x", timeout=1)  #> CG204 requests.get
+    """,
 }
 
 
