@@ -146,7 +146,7 @@ class Function:
         if isinstance(self.node, ast.Lambda):
             return False
         return not isinstance(self.node.body[-1], (ast.Return, ast.Raise)) or any(
-            isinstance(node, ast.Return) and node.value is None for node in self._nodes
+            isinstance(node, ast.Return) and node.value is None for node in self.nodes
         )
 
     @cached_property
@@ -157,7 +157,7 @@ class Function:
         return self.parameters[0]
 
     @cached_property
-    def _nodes(self) -> list[ast.AST]:
+    def nodes(self) -> list[ast.AST]:
         """Everything in the function but leaves."""
         found: list[ast.AST] = [self.node]
         for node in found:
@@ -169,7 +169,7 @@ class Function:
         """Names that an `if` asks about, itself or through a local name: what they are decides what runs."""
         found: set[str] = set()
         assigned: list[ast.Assign] = []
-        for node in self._nodes:
+        for node in self.nodes:
             if isinstance(node, (ast.If, ast.IfExp, ast.While)):
                 found |= _names_in(node.test)
             elif isinstance(node, ast.Assign):
@@ -177,7 +177,7 @@ class Function:
         for statement in reversed(assigned):
             if any(isinstance(target, ast.Name) and target.id in found for target in statement.targets):
                 found |= _names_in(statement.value)
-        for node in self._nodes:
+        for node in self.nodes:
             if isinstance(node, ast.Call):  # whoever is called may ask
                 handed = (*node.args, *(keyword.value for keyword in node.keywords))
                 found.update(argument.id for argument in handed if isinstance(argument, ast.Name))
@@ -190,7 +190,7 @@ class Function:
         """Parameters whose text may pick what runs: as an index, handed on to a call by a plain name, or compared with
         another text."""
         found: set[str] = set()
-        for node in self._nodes:
+        for node in self.nodes:
             if isinstance(node, ast.Compare):
                 if isinstance(node.left, ast.Name) and _is_text(node.comparators[0]):
                     found.add(node.left.id)

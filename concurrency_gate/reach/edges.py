@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from concurrency_gate.catalogue_format import SPAWNS
 from concurrency_gate.facts import calls, descriptors, members
 from concurrency_gate.facts.conditions import holds
-from concurrency_gate.facts.modules import Class
+from concurrency_gate.facts.modules import Class, Function
 from concurrency_gate.facts.scopes import Position, Scope, end, position
 from concurrency_gate.facts.values import (
     Arguments,
@@ -84,6 +84,8 @@ class Edges:
         if known is None:
             outer, dependencies.mask = dependencies.mask, 0
             edges = tuple(self.of_nodes(frame.function.body, frame.function.scope, frame))
+            if _retries(frame.function):
+                edges = tuple(_without_waits(edge) for edge in edges)
             known = self._known[frame] = (edges, dependencies.taken())
             dependencies.mask = outer
         dependencies.mask |= known[1]
@@ -288,6 +290,31 @@ class Edges:
             if isinstance(owner, Instance):
                 for getter in members.property_getters(r, owner, node.attr):
                     yield calls.frame_of(r, getter, calls.NOTHING)
+
+
+def _retries(function: Function) -> bool:
+    """Whether this is the inside of a decorator that calls what it wraps until that raises nothing. It pauses only
+    after a failure: what failed is told for what it does itself, and a transaction in which it was the database that
+    failed is over."""
+    around = function.parent
+    if around is None:
+        return False
+    loops = [node for node in function.nodes if isinstance(node, (ast.While, ast.For, ast.AsyncFor))]
+    tries = [node for loop in loops for node in ast.walk(loop) if isinstance(node, ast.Try)]
+    called = {
+        node.func.id
+        for attempt in tries
+        for statement in attempt.body
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    return bool(called & set(around.parameters))
+
+
+def _without_waits(edge: Edge) -> Edge:
+    return replace(
+        edge, targets=tuple(t for t in edge.targets if isinstance(t, Frame) or t[0].kind != "wait")
+    )
 
 
 def _makes_coroutines(node: ast.Call) -> bool:

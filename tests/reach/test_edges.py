@@ -382,6 +382,51 @@ CASES = {
                 deliver(hook)  #> CG201 deliver
                 deliver(hook, how)  #> CG201 deliver
     """,
+    "a decorator that tries again": """
+        import functools
+        import time
+        from django.db import transaction
+        def retried(retry_on, wait):
+            def decorate(fn):
+                @functools.wraps(fn)
+                def wrapper(*args, **kwargs):
+                    while True:
+                        try:
+                            return fn(*args, **kwargs)
+                        except Exception as error:
+                            if not retry_on(error):
+                                raise
+                        time.sleep(wait)
+                return wrapper
+            return decorate
+        def paced(fn):
+            @functools.wraps(fn)
+            def wrapper(*args):
+                time.sleep(1)
+                return fn(*args)
+            return wrapper
+        @retried(retry_on=bool, wait=1)
+        def name(session):
+            return session.name
+        @retried(retry_on=bool, wait=1)
+        def slow(session):
+            time.sleep(5)
+        @paced
+        def limited(session):
+            return session.name
+        def poll(ready):
+            while not ready():
+                try:
+                    ready()
+                except OSError:
+                    time.sleep(1)
+        def work(session, ready):
+            with transaction.atomic():
+                name(session)
+                slow(session)  #> CG203 slow
+                limited(session)  #> CG203 limited
+                poll(ready)  #> CG203 poll
+    """,
     "a keyword that decides": """
         import requests
         from django.db import transaction
