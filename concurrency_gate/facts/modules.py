@@ -156,7 +156,7 @@ class Function:
             return None
         return self.parameters[0]
 
-    @cached_property
+    @property
     def nodes(self) -> list[ast.AST]:
         """Everything in the function but leaves."""
         found: list[ast.AST] = [self.node]
