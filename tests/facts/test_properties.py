@@ -89,7 +89,7 @@ def verdicts(texts: dict[str, str], only: str | None = None) -> set[tuple[str, s
 
 common = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 few = settings(common, max_examples=25)
-many = settings(common, max_examples=400)
+many = settings(common, max_examples=200)
 
 
 def renamed_primitive_is_found(chain: Chain, primitive: str) -> None:
