@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from . import calls
+from .dependencies import Answers
 from .modules import Function, Module
 from .scopes import Scope
 from .values import Arguments, ClassValue, Frame, FunctionValue, Value, Values
@@ -26,8 +27,7 @@ class Callers:
 
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver
-        self._known: dict[Function, tuple[tuple[Frame, ...], int]] = {}
-        self._computing: set[Function] = set()
+        self._known: Answers[Function, tuple[Frame, ...]] = Answers(resolver.project.dependencies)
 
     def frames_of_scope(self, scope: Scope) -> Sequence[Frame | None]:
         """The frames in which code of this scope runs; `None` for code at the level of a module or class."""
@@ -39,22 +39,7 @@ class Callers:
         return self.frames(function) or (self._resolver.default_frame(function),)
 
     def frames(self, function: Function) -> tuple[Frame, ...]:
-        dependencies = self._resolver.project.dependencies
-        known = self._known.get(function)
-        if known is not None:
-            dependencies.mask |= known[1]
-            return known[0]
-        if function in self._computing:
-            return ()
-        self._computing.add(function)
-        outer, dependencies.mask = dependencies.mask, 0
-        try:
-            found = tuple(dict.fromkeys(self._search(function)))
-        finally:
-            self._computing.discard(function)
-        self._known[function] = (found, dependencies.taken())
-        dependencies.mask |= outer
-        return found
+        return self._known.once(function, lambda: tuple(dict.fromkeys(self._search(function))), ())
 
     def _search(self, function: Function) -> Iterator[Frame]:
         r = self._resolver

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .dependencies import Answers
 from .modules import Class
 from .values import ClassValue, External, Object
 
@@ -19,9 +20,9 @@ class Classes:
 
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver
-        self._orders: dict[Class, tuple[tuple[Base, ...], int]] = {}
-        self._below: dict[Class, tuple[tuple[Class, ...], int]] = {}
-        self._computing: set[Class] = set()
+        dependencies = resolver.project.dependencies
+        self._orders: Answers[Class, tuple[Base, ...]] = Answers(dependencies)
+        self._below: Answers[Class, tuple[Class, ...]] = Answers(dependencies)
 
     def bases(self, cls: Class) -> tuple[Base, ...]:
         """The direct bases that are known, in order."""
@@ -43,36 +44,21 @@ class Classes:
     def order(self, cls: Class) -> tuple[Base, ...]:
         """The method resolution order: the class first, external bases as names. Where Python would refuse
         the bases, or a base is only known in part, the order is depth first."""
-        dependencies = self._resolver.project.dependencies
-        known = self._orders.get(cls)
-        if known is not None:
-            dependencies.mask |= known[1]
-            return known[0]
-        if cls in self._computing:
-            return (cls,)
-        self._computing.add(cls)
-        outer, dependencies.mask = dependencies.mask, 0
-        try:
-            bases = self.bases(cls)
-            orders: list[list[Base]] = [list(self.order(b)) if isinstance(b, Class) else [b] for b in bases]
-            merged = _linearise([*orders, [*bases]])
-            if merged is None:
-                merged = list(dict.fromkeys(base for order in orders for base in order))
-            result: tuple[Base, ...] = (cls, *merged)
-        finally:
-            self._computing.discard(cls)
-        self._orders[cls] = (result, dependencies.taken())
-        dependencies.mask |= outer
-        return result
+        return self._orders.once(cls, lambda: self._order(cls), (cls,))
+
+    def _order(self, cls: Class) -> tuple[Base, ...]:
+        bases = self.bases(cls)
+        orders: list[list[Base]] = [list(self.order(b)) if isinstance(b, Class) else [b] for b in bases]
+        merged = _linearise([*orders, [*bases]])
+        if merged is None:
+            merged = list(dict.fromkeys(base for order in orders for base in order))
+        return (cls, *merged)
 
     def subclasses(self, cls: Class) -> tuple[Class, ...]:
         """All classes of the project below this one, in the order of files and lines."""
-        dependencies = self._resolver.project.dependencies
-        known = self._below.get(cls)
-        if known is not None:
-            dependencies.mask |= known[1]
-            return known[0]
-        outer, dependencies.mask = dependencies.mask, 0
+        return self._below.once(cls, lambda: self._subclasses(cls), ())
+
+    def _subclasses(self, cls: Class) -> tuple[Class, ...]:
         found: dict[Class, None] = {}
         queue = [cls]
         for current in queue:
@@ -80,10 +66,7 @@ class Classes:
                 if child not in found and child is not cls:
                     found[child] = None
                     queue.append(child)
-        result = tuple(sorted(found, key=lambda c: (c.module.path, c.node.lineno)))
-        self._below[cls] = (result, dependencies.taken())
-        dependencies.mask |= outer
-        return result
+        return tuple(sorted(found, key=lambda c: (c.module.path, c.node.lineno)))
 
     def _directly_below(self, cls: Class) -> list[Class]:
         project = self._resolver.project

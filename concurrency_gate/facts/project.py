@@ -19,6 +19,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from .dependencies import Dependencies
 from .mentions import WORDS
 from .modules import Module
 from .syntax import Unparsable, parse
@@ -38,41 +39,6 @@ class File:
 
     path: str
     infra: bool = False
-
-
-class Dependencies:
-    """What was asked of the project, as a bit mask, so that sets of questions are joined in one step."""
-
-    def __init__(self, *, kept: bool) -> None:
-        """Without `kept` nobody will ask: nothing is noted, and every mask is 0."""
-        self.mask = 0
-        self.questions: list[tuple[str, str]] = []
-        self._bits: dict[tuple[str, str], int] = {}
-        self._kept = kept
-        self._known: dict[int, int] = {}
-
-    def resume(self, questions: Iterable[tuple[str, str]]) -> None:
-        """Give these questions the lowest bits, as an earlier run did; before anything is asked."""
-        assert not self.questions, "bits are given in order, so nothing may be asked before"
-        for question in questions:
-            self._bits[question] = 1 << len(self.questions)
-            self.questions.append(question)
-
-    def taken(self) -> int:
-        """The mask, as the one object that all who hold the same share: there are many times more holders."""
-        return self._known.setdefault(self.mask, self.mask)
-
-    def note(self, kind: str, key: str) -> None:
-        if not self._kept:
-            return
-        bit = self._bits.get((kind, key))
-        if bit is None:
-            bit = self._bits[kind, key] = 1 << len(self.questions)
-            self.questions.append((kind, key))
-        self.mask |= bit
-
-    def unpack(self, mask: int) -> list[tuple[str, str]]:
-        return [question for index, question in enumerate(self.questions) if mask >> index & 1]
 
 
 def searchable(text: bytes) -> bytes:

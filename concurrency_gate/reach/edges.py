@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from concurrency_gate.catalogue_format import SPAWNS
 from concurrency_gate.facts import calls, descriptors, members
 from concurrency_gate.facts.conditions import holds
+from concurrency_gate.facts.dependencies import Answers
 from concurrency_gate.facts.modules import Class, Function
 from concurrency_gate.facts.scopes import Position, Scope, end, position
 from concurrency_gate.facts.values import (
@@ -74,22 +75,16 @@ class Edges:
     def __init__(self, resolver: Resolver, kinds: frozenset[str]) -> None:
         self._resolver = resolver
         self._kinds = kinds
-        self._known: dict[Frame, tuple[tuple[Edge, ...], int]] = {}
+        self._known: Answers[Frame, tuple[Edge, ...]] = Answers(resolver.project.dependencies)
         self.signals = Signals(resolver)
 
     def of_frame(self, frame: Frame) -> tuple[Edge, ...]:
         """The edges out of a function's body."""
-        dependencies = self._resolver.project.dependencies
-        known = self._known.get(frame)
-        if known is None:
-            outer, dependencies.mask = dependencies.mask, 0
-            edges = tuple(self.of_nodes(frame.function.body, frame.function.scope, frame))
-            if _retries(frame.function):
-                edges = tuple(_without_waits(edge) for edge in edges)
-            known = self._known[frame] = (edges, dependencies.taken())
-            dependencies.mask = outer
-        dependencies.mask |= known[1]
-        return known[0]
+        return self._known.once(frame, lambda: self._of_frame(frame), ())
+
+    def _of_frame(self, frame: Frame) -> tuple[Edge, ...]:
+        edges = tuple(self.of_nodes(frame.function.body, frame.function.scope, frame))
+        return tuple(map(_without_waits, edges)) if _retries(frame.function) else edges
 
     def of_nodes(self, roots: Sequence[ast.AST], scope: Scope, frame: Frame | None) -> Iterator[Edge]:
         """The edges out of these nodes, in the order of the text."""

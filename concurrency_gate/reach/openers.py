@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from concurrency_gate.facts import calls
 from concurrency_gate.facts.conditions import holds
+from concurrency_gate.facts.dependencies import Answers
 from concurrency_gate.facts.scopes import Scope
 from concurrency_gate.facts.values import (
     External,
@@ -51,8 +52,7 @@ class Openers:
 
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver
-        self._known: dict[Hashable, tuple[Opener | None, int]] = {}
-        self._active: set[Hashable] = set()
+        self._known: Answers[Hashable, Opener | None] = Answers(resolver.project.dependencies)
         self._beginning = resolver.catalogue.words({"begins"})
 
     # -- entering ---------------------------------------------------------------------------
@@ -269,22 +269,7 @@ class Openers:
                         yield opener_of(entry, entry.name), node, visit.scope
 
     def once(self, key: Hashable, compute: Callable[[], Opener | None]) -> Opener | None:
-        dependencies = self._resolver.project.dependencies
-        known = self._known.get(key)
-        if known is not None:
-            dependencies.mask |= known[1]
-            return known[0]
-        if key in self._active:
-            return None
-        self._active.add(key)
-        outer, dependencies.mask = dependencies.mask, 0
-        try:
-            found = compute()
-        finally:
-            self._active.discard(key)
-        self._known[key] = (found, dependencies.taken())
-        dependencies.mask |= outer
-        return found
+        return self._known.once(key, compute, None)
 
 
 def opener_of(entry: Entry, name: str) -> Opener:
