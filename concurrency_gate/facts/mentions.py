@@ -22,8 +22,9 @@ WORDS = bytes(c if c == 95 or c >= 128 or chr(c).isalnum() else 32 for c in rang
 LONGEST = 400
 """Longer strings name nothing."""
 
-ATTRIBUTE = r"""[.'"](?:\s|\\|#[^\n]*\n)*%s\b"""
-"""How a text must hold a word to use it as an attribute, or to give it as a text of its own."""
+ATTRIBUTE = r"""[.'"](?:\s|\\|#[^\n]*\n)*%s(?![\w\x80-\xff])"""
+"""How a text must hold a word to use it as an attribute, or to give it as a text of its own. Texts are searched as
+UTF-8, in which a letter of another alphabet is no `\\w`, so `\\b` would not do."""
 
 _IDENTIFIER = re.compile(r"\w+")
 

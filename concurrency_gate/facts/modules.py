@@ -216,6 +216,28 @@ class Function:
     def kwarg(self) -> str | None:
         return self.node.args.kwarg.arg if self.node.args.kwarg else None
 
+    @cached_property
+    def keeps_keywords(self) -> bool:
+        """Whether the body does no more with its `**kwargs` than look something up and hand them on."""
+        read = 0
+        for node in self.nodes:
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr == "get"
+            ):
+                read += self._is_kwarg(node.func.value)
+            elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+                read += self._is_kwarg(node.value)
+            elif isinstance(node, ast.Compare):
+                read += sum(map(self._is_kwarg, node.comparators))
+            elif isinstance(node, ast.keyword) and node.arg is None:
+                read += self._is_kwarg(node.value)
+        return read == sum(map(self._is_kwarg, ast.walk(self.node)))
+
+    def _is_kwarg(self, node: ast.AST) -> bool:
+        return isinstance(node, ast.Name) and node.id == self.kwarg
+
     @property
     def body(self) -> list[ast.stmt]:
         if isinstance(self.node, ast.Lambda):

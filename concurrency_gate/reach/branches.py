@@ -216,7 +216,7 @@ def _keywords(node: ast.expr, frame: Frame | None) -> dict[str, Values] | None:
     if frame is None or not isinstance(node, ast.Name) or node.id != frame.function.kwarg:
         return None
     given = frame.argument(node.id) or ()
-    if len(given) != 1 or len(_bindings(node, frame.function.scope)) != 1:
+    if len(given) != 1 or not frame.function.keeps_keywords:
         return None
     (found,) = given
     if not isinstance(found, Collection) or found.keys is None or None in found.keys:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Wrapped = tuple[Function, Opener]
 """A function that runs in a transaction, and what opens that."""
 
-_APPLIED = r"\b%s(?:\([^()]*\))?\(\s*[A-Za-z_][\w.]*\s*\)"
+_APPLIED = r"(?<![\w\x80-\xff])%s(?:\([^()]*\))?\(\s*[A-Za-z_\x80-\xff][\w.\x80-\xff]*\s*\)"
 """A decorator that is called on a name: `atomic(view)`, `atomic(using="replica")(view)`."""
 
 

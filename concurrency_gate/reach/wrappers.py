@@ -267,7 +267,7 @@ def _calls_back(function: Function) -> bool:
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and _is_handed_in(node.func.id, function)
-        for node in ast.walk(function.node)
+        for node in function.nodes
     )
 
 

@@ -1423,3 +1423,20 @@ def test_the_message_names_opener_line_and_way(tmp_path: Path) -> None:
         "requests.post reaches the network inside transaction.atomic (line 9), "
         "through charge() -> Gateway.capture()"
     )
+
+
+def test_a_name_may_end_in_a_letter_of_any_alphabet(tmp_path: Path) -> None:
+    verify(
+        tmp_path,
+        """
+        == concurrency-gate.toml
+        [catalogue]
+        blocks = ["acme.Bank.zahlé"]
+        == main.py
+        import requests
+        from acme import Bank
+        def pay(bank: Bank):
+            with bank.zahlé():
+                requests.post("https://bank.example")  #> CG201 requests.post
+        """,
+    )

@@ -439,6 +439,11 @@ CASES = {
                 self.system(event)
             def system(self, event):
                 requests.post("https://chat", timeout=1)
+        def changed(**kwargs):
+            kwargs["quiet"] = False
+            if kwargs.get("quiet"):
+                return
+            requests.post("https://chat", timeout=1)
         def closed(lead, more):
             with transaction.atomic():
                 Manager().create("x", recipients=lead)  #> CG201 Manager().create
@@ -448,6 +453,7 @@ CASES = {
                 Manager().create("x", quiet=False)  #> CG201 Manager().create
                 Manager().create("x")  #> CG201 Manager().create
                 Manager().create("x", **more)  #> CG201 Manager().create
+                changed(quiet=True)  #> CG201 changed
     """,
     "None that is not certain": """
         import requests
