@@ -11,7 +11,7 @@ demo: $(VENV)/.installed  ## Plant violations in a copy of a small project and s
 	cd fixtures/demo && $(abspath $(BIN))/concurrency-gate prove
 
 test: $(VENV)/.installed-dev  ## All tests, also the heavy ones
-	$(BIN)/python -m pytest -m "heavy or not heavy"
+	$(BIN)/python -m pytest -m "heavy or not heavy" --timeout 900
 
 test-fast: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest

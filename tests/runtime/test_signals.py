@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,8 +21,8 @@ ROOT = Path(__file__).parents[2]
 
 @contextmanager
 def program(name: str) -> Iterator[subprocess.Popen[str]]:
-    """Start a program of signalled.py and wait until it is ready."""
-    command = [sys.executable, "-m", "tests.runtime.signalled", name]
+    """Start a program of signalled.py. One that says nothing for too long ends with its threads' stacks."""
+    command = [sys.executable, "-X", "faulthandler", "-m", "tests.runtime.signalled", name]
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -34,16 +35,27 @@ def program(name: str) -> Iterator[subprocess.Popen[str]]:
 def read_until(process: subprocess.Popen[str], word: str) -> list[str]:
     assert process.stdout is not None
     lines: list[str] = []
-    for line in process.stdout:
-        lines.append(line.strip())
-        if lines[-1] == word:
-            return lines
+    watchdog = threading.Timer(PATIENCE, process.send_signal, [signal.SIGABRT])
+    watchdog.start()
+    try:
+        for line in process.stdout:
+            lines.append(line.strip())
+            if lines[-1] == word:
+                return lines
+    finally:
+        watchdog.cancel()
+        watchdog.join()
     assert process.stderr is not None
     pytest.fail(f"it ended without {word!r}: {lines}\n{process.stderr.read()}")
 
 
 def finish(process: subprocess.Popen[str]) -> list[str]:
-    out, err = process.communicate(timeout=PATIENCE)
+    try:
+        out, err = process.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGABRT)
+        out, err = process.communicate(timeout=PATIENCE)
+        pytest.fail(f"it did not end: {out}\n{err}")
     assert "Traceback" not in err, err
     return out.splitlines()
 
