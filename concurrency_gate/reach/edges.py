@@ -47,12 +47,13 @@ _KEPT = (ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.Return, ast.Yield)
 @dataclass(frozen=True, eq=False)
 class Edge:
     """A place in a body and all that it may lead to. `resolved` is false for a call of which nothing is
-    known."""
+    known; `conditions` counts the tests around it that may go either way."""
 
     node: ast.expr
     targets: tuple[Target, ...]
     resolved: bool
     is_call: bool
+    conditions: int = 0
 
     @property
     def start(self) -> Position:
@@ -98,7 +99,7 @@ class Edges:
         if isinstance(node, ast.Call):
             callees = self._resolver.values(node.func, scope, frame)
             reached = self._call(node, visit.parent, callees, scope, frame)
-            return Edge(node.func, _once(reached), bool(callees), True)
+            return Edge(node.func, _once(reached), bool(callees), True, visit.conditions)
         place: ast.expr
         if isinstance(node, ast.Await):
             place, found = node.value, self._suspended(node.value, "coroutine", scope, frame)
@@ -117,7 +118,7 @@ class Edges:
         targets = _once(found)
         if isinstance(place, ast.Call):
             place = place.func  # where the call's own edge stands: to a reader they are one
-        return Edge(place, targets, True, False) if targets else None
+        return Edge(place, targets, True, False, visit.conditions) if targets else None
 
     # -- calls -------------------------------------------------------------------------------------------
 

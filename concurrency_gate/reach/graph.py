@@ -1,13 +1,15 @@
 """From the calls inside transaction blocks to effects: edges forward, then one search back for each kind.
 
-Cycles do no harm, and chains come out shortest. Where two ways are equally long, the one first in the text is
-told.
+Cycles do no harm. Of several ways the likeliest is told: a short one, with few tests on it that may go either way.
+Where two are alike, it is the one first in the text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from itertools import count
 
 from concurrency_gate.facts.values import Frame, FunctionValue, Instance
 from concurrency_gate.rule import Step
@@ -19,6 +21,10 @@ from .findings import Reach
 MOST_FRAMES = 20_000
 """Frames that the blocks of one file may reach; beyond, the search stops and what lies there counts as
 unresolved."""
+
+
+_CONDITION = 2
+"""A test that may go either way counts like so many hops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,29 +75,35 @@ class Graph:
         return sorted(kinds)
 
     def _search(self, kind: str) -> dict[Frame, _Next]:
-        """For each frame that reaches the kind: its first hop on a shortest way."""
+        """For each frame that reaches the kind: its first hop on the likeliest way."""
         callers: dict[Frame, list[tuple[Frame, Edge]]] = {}
         found: dict[Frame, _Next] = {}
-        queue: list[Frame] = []
+        queue: list[tuple[int, int, Frame, _Next]] = []
+        order = count()
         for frame, edges in self._frames.items():
             for edge in edges:
                 for target in edge.targets:
                     if isinstance(target, Frame):
                         callers.setdefault(target, []).append((frame, edge))
-                    elif target[0].kind == kind and frame not in found:
-                        found[frame] = _Next(1, edge, None, target[1])
-                        queue.append(frame)
-        for frame in queue:
+                    elif target[0].kind == kind:
+                        hop = _Next(_length(edge), edge, None, target[1])
+                        queue.append((hop.distance, next(order), frame, hop))
+        heapify(queue)
+        while queue:
+            distance, _, frame, hop = heappop(queue)
+            if frame in found:
+                continue
+            found[frame] = hop
             for caller, edge in callers.get(frame, ()):
                 if caller not in found:
-                    found[caller] = _Next(found[frame].distance + 1, edge, frame, found[frame].effect)
-                    queue.append(caller)
+                    longer = _Next(distance + _length(edge), edge, frame, hop.effect)
+                    heappush(queue, (longer.distance, next(order), caller, longer))
         return found
 
     # -- answers -----------------------------------------------------------------------------------------
 
     def reaches(self) -> list[Reach]:
-        """One for each place in a block and each kind, by the shortest way."""
+        """One for each place in a block and each kind, by the likeliest way."""
         found: dict[tuple[object, ...], Reach] = {}
         for block, edges in self._outgoing:
             for edge in edges:
@@ -109,10 +121,10 @@ class Graph:
         for target in edge.targets:
             if isinstance(target, Frame):
                 onward = self._next[kind].get(target)
-                if onward is not None and (best is None or onward.distance + 1 < best.distance):
-                    best = _Next(onward.distance + 1, edge, target, onward.effect)
+                if onward is not None and (best is None or onward.distance < best.distance):
+                    best = _Next(onward.distance, edge, target, onward.effect)
             elif target[0].kind == kind:
-                best = _Next(1, edge, None, target[1])
+                best = _Next(0, edge, None, target[1])
                 break
         if best is None:
             return None
@@ -156,6 +168,10 @@ class Graph:
                     step = Step(path, edge.start[0], edge.text)
                     known[step] = known.get(step, False) or edge.resolved
         return set(known), {step for step, resolved in known.items() if not resolved}
+
+
+def _length(edge: Edge) -> int:
+    return 1 + _CONDITION * edge.conditions
 
 
 def _label(frame: Frame) -> str:

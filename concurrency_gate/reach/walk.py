@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 
 
 class Visit(NamedTuple):
-    """A node with its parent and the scope that its names belong to."""
+    """A node with its parent, the scope that its names belong to, and how many of the `if` statements around it may go
+    either way."""
 
     node: ast.AST
     parent: ast.AST | None
     scope: Scope
+    conditions: int = 0
 
 
 Guards = tuple[tuple[ast.If, bool], ...]
@@ -71,13 +73,15 @@ def running(r: Resolver, roots: Sequence[ast.AST], scope: Scope, frame: Frame | 
     for "no transaction is open"."""
     known: dict[int, bool | None] = {}
     for visit, guards in _laid_out(r, roots, scope):
+        conditions = 0
         for test, branch in guards:
             if id(test) not in known:
                 known[id(test)] = truth(r, test.test, scope, frame)
             if known[id(test)] is (not branch):
                 break
+            conditions += known[id(test)] is None
         else:
-            yield visit
+            yield visit._replace(conditions=conditions) if conditions else visit
 
 
 def _laid_out(r: Resolver, roots: Sequence[ast.AST], scope: Scope) -> Iterable[tuple[Visit, Guards]]:

@@ -1126,3 +1126,27 @@ def test_the_finding_says_which_way_reaches(tmp_path: Path) -> None:
     (finding,) = (f for f in report.findings if f.code == "CG201")
     assert "requests.post reaches the network inside transaction.atomic (line 15)" in finding.message
     assert "through Stripe.charge() -> Stripe.post()" in finding.message
+
+
+def test_of_two_ways_the_one_with_fewer_tests_on_it_is_told(tmp_path: Path) -> None:
+    texts = files("""
+        def post():
+            requests.post("https://x.example", timeout=1)
+        def seldom(order):
+            if order.late:
+                post()
+        def always():
+            onwards()
+        def onwards():
+            post()
+        def pay(order):
+            with transaction.atomic():
+                charge(order)  #> CG201
+        def charge(order):
+            seldom(order)
+            always()
+        """)
+    report = judged(tmp_path, texts)
+    assert found(report) == expected(texts)
+    (finding,) = (f for f in report.findings if f.code == "CG201")
+    assert "through charge() -> always() -> onwards() -> post()" in finding.message
