@@ -47,12 +47,14 @@ _KEPT = (ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.Return, ast.Yield)
 @dataclass(frozen=True, eq=False)
 class Edge:
     """A place in a body and all that it may lead to. `resolved` is false for a call of which nothing is
-    known; `conditions` counts the tests around it that may go either way."""
+    known; `raises` says that the code around it ends in `raise`, and `conditions` counts the tests and handlers around
+    it that may be taken or not."""
 
     node: ast.expr
     targets: tuple[Target, ...]
     resolved: bool
     is_call: bool
+    raises: bool = False
     conditions: int = 0
 
     @property
@@ -99,7 +101,7 @@ class Edges:
         if isinstance(node, ast.Call):
             callees = self._resolver.values(node.func, scope, frame)
             reached = self._call(node, visit.parent, callees, scope, frame)
-            return Edge(node.func, _once(reached), bool(callees), True, visit.conditions)
+            return Edge(node.func, _once(reached), bool(callees), True, visit.raises, visit.conditions)
         place: ast.expr
         if isinstance(node, ast.Await):
             place, found = node.value, self._suspended(node.value, "coroutine", scope, frame)
@@ -118,7 +120,7 @@ class Edges:
         targets = _once(found)
         if isinstance(place, ast.Call):
             place = place.func  # where the call's own edge stands: to a reader they are one
-        return Edge(place, targets, True, False, visit.conditions) if targets else None
+        return Edge(place, targets, True, False, visit.raises, visit.conditions) if targets else None
 
     # -- calls -------------------------------------------------------------------------------------------
 

@@ -82,6 +82,8 @@ class Graph:
         order = count()
         for frame, edges in self._frames.items():
             for edge in edges:
+                if _is_void(edge, kind):
+                    continue
                 for target in edge.targets:
                     if isinstance(target, Frame):
                         callers.setdefault(target, []).append((frame, edge))
@@ -114,7 +116,7 @@ class Graph:
         return sorted(found.values(), key=lambda reach: (reach.start, reach.end, reach.kind))
 
     def _kinds_of(self, edge: Edge) -> list[str]:
-        return list(self._next) if edge.targets else []
+        return [kind for kind in self._next if edge.targets and not _is_void(edge, kind)]
 
     def _reach(self, block: Block, edge: Edge, kind: str) -> Reach | None:
         best: _Next | None = None
@@ -168,6 +170,12 @@ class Graph:
                     step = Step(path, edge.start[0], edge.text)
                     known[step] = known.get(step, False) or edge.resolved
         return set(known), {step for step, resolved in known.items() if not resolved}
+
+
+def _is_void(edge: Edge, kind: str) -> bool:
+    """Whether it makes no difference that a transaction is open: it will be rolled back, so there is no commit that a
+    message could wait for."""
+    return edge.raises and kind == "enqueue"
 
 
 def _length(edge: Edge) -> int:

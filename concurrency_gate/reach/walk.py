@@ -18,17 +18,26 @@ if TYPE_CHECKING:
 
 
 class Visit(NamedTuple):
-    """A node with its parent, the scope that its names belong to, and how many of the `if` statements around it may go
-    either way."""
+    """A node with its parent and the scope that its names belong to; whether what follows it raises in the end; and how
+    many of the tests and handlers around it may be taken or not."""
 
     node: ast.AST
     parent: ast.AST | None
     scope: Scope
+    raises: bool = False
     conditions: int = 0
 
 
-Guards = tuple[tuple[ast.If, bool], ...]
-"""The `if` statements around a node, each with the branch that the node stands in."""
+class Guard(NamedTuple):
+    """An `if` or a handler around a node, the branch of the `if` that the node stands in, and whether that ends in
+    `raise`."""
+
+    node: ast.If | ast.ExceptHandler
+    branch: bool
+    raises: bool = False
+
+
+Guards = tuple[Guard, ...]
 
 
 @dataclass(slots=True)
@@ -72,16 +81,18 @@ def running(r: Resolver, roots: Sequence[ast.AST], scope: Scope, frame: Frame | 
     and the branches that cannot be taken: those under a parameter that this frame knows to be None, and those
     for "no transaction is open"."""
     known: dict[int, bool | None] = {}
+    begins = getattr(roots[0], "lineno", 0) if roots else 0
     for visit, guards in _laid_out(r, roots, scope):
-        conditions = 0
-        for test, branch in guards:
-            if id(test) not in known:
-                known[id(test)] = truth(r, test.test, scope, frame)
-            if known[id(test)] is (not branch):
+        conditions, raises = 0, False
+        for node, branch, ends_in_raise in guards:
+            if id(node) not in known:
+                known[id(node)] = truth(r, node.test, scope, frame) if isinstance(node, ast.If) else None
+            if known[id(node)] is (not branch):
                 break
-            conditions += known[id(test)] is None
+            conditions += known[id(node)] is None
+            raises |= ends_in_raise and node.lineno >= begins
         else:
-            yield visit._replace(conditions=conditions) if conditions else visit
+            yield visit._replace(raises=raises, conditions=conditions) if conditions or raises else visit
 
 
 def _laid_out(r: Resolver, roots: Sequence[ast.AST], scope: Scope) -> Iterable[tuple[Visit, Guards]]:
@@ -123,15 +134,21 @@ def _lay_out(properties: frozenset[str], roots: Sequence[ast.AST], scope: Scope)
         if isinstance(node, ast.If):
             for branch, suite, other in ((False, node.orelse, node.body), (True, node.body, node.orelse)):
                 if not _called(suite) & _put_off(other):
-                    stack += _suite(suite, node, where, (*guards, (node, branch)))
+                    stack += _suite(suite, node, where, (*guards, Guard(node, branch, _raises(suite))))
             stack.append((node.test, node, where, guards))
             continue
+        if isinstance(node, ast.ExceptHandler):
+            guards = (*guards, Guard(node, True, _raises(node.body)))
         for part in reversed(_parts(node)):
             if isinstance(part, list):
                 stack += _suite(part, node, where, guards)
             else:
                 stack.append((part, node, where, guards))
     return layout
+
+
+def _raises(suite: Sequence[ast.stmt]) -> bool:
+    return bool(suite) and isinstance(suite[-1], ast.Raise)
 
 
 _OPENING_SCOPES = frozenset(
@@ -192,5 +209,5 @@ def _suite(
         if isinstance(node, ast.If):
             for branch, suite in ((False, node.body), (True, node.orelse)):
                 if suite and isinstance(suite[-1], _LEAVING):
-                    guards = (*guards, (node, branch))
+                    guards = (*guards, Guard(node, branch))
     return found[::-1]

@@ -875,6 +875,26 @@ REACHED = {
         """,
 }
 
+REACHED["published before a raise that comes after the commit"] = """
+        from celery import shared_task
+        @shared_task
+        def tidy(pk): ...
+        def pay(order):
+            try:
+                check(order)
+            except LookupError:
+                with transaction.atomic():
+                    tidy.delay(order.pk)  #> CG202
+                raise
+        def wait(order):
+            with transaction.atomic():
+                try:
+                    check(order)
+                except LookupError:
+                    requests.post("https://x.example", timeout=1)  #> CG201
+                    raise
+        """
+
 NOT_YET = {
     "service locator": """
         from .interfaces import IMail
@@ -901,6 +921,28 @@ NOT_YET = {
 """Calls of which only a framework's registry says where they lead: counted as unresolved, and not found."""
 
 CLEAN = {
+    "published where the transaction is given up": """
+        from contextlib import contextmanager
+        from celery import shared_task
+        @shared_task
+        def tidy(pk): ...
+        def check(order):
+            if order.gone:
+                tidy.delay(order.pk)
+                raise LookupError(order)
+        @contextmanager
+        def cleaned(order):
+            try:
+                yield
+            except LookupError:
+                report(order)
+                raise
+        def report(order):
+            tidy.delay(order.pk)
+        def pay(order):
+            with transaction.atomic(), cleaned(order):
+                check(order)
+        """,
     "on_commit": """
         from functools import partial
         def call(pk):
