@@ -317,10 +317,14 @@ class Catalogue:
 
     def _entries(self, name: str, table: Mapping[str, list[list[Any]]]) -> tuple[Entry, ...]:
         found = self._inherited(name, table)
-        if found is None:
+        if found is None or (found[0] != name and self._is_local(name)):
             return ()
         key, rows = found
         return tuple(self._entry(key, *row) for row in rows)
+
+    def _is_local(self, name: str) -> bool:
+        """Whether the name has been declared `local` itself: a method of its own, in place of the one of a base."""
+        return any(kind == "local" for kind, *_ in self.data["effects"].get(name, ()))
 
     def _entry(
         self, name: str, kind: str, library: str, when: str | None, argument: int, instead: str | None
@@ -419,7 +423,9 @@ class Catalogue:
     def _links(self, key: str, name: str) -> tuple[str, ...]:
         def build(known: str) -> tuple[str, ...]:
             found = self._inherited(known, self.data[key])
-            return tuple(found[1]) if found else ()
+            if found is None or (found[0] != known and self._is_local(known)):
+                return ()
+            return tuple(found[1])
 
         return self._ask(key, name, build)
 

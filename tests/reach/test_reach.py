@@ -875,6 +875,27 @@ REACHED = {
         """,
 }
 
+REACHED["a soft delete is a save"] = """
+        from django.db.models.signals import post_save, pre_delete
+        from django.dispatch import receiver
+        from django_softdelete.models import SoftDeleteModel
+        from model_utils.models import SoftDeletableModel
+        from safedelete.models import SafeDeleteModel
+        class Document(SoftDeleteModel): ...
+        class Page(SoftDeletableModel): ...
+        class Sheet(SafeDeleteModel): ...
+        @receiver([post_save, pre_delete])
+        def tell(sender, **kwargs):
+            requests.post("https://x.example", timeout=1)
+        def trash(document: Document, page: Page, sheet: Sheet):
+            with transaction.atomic():
+                document.delete()  #> CG201
+                page.delete()  #> CG201
+                sheet.delete()  #> CG201
+                Document.objects.filter(old=True).delete()  #> CG201
+                Sheet.objects.filter(old=True).delete()  #> CG201
+                Page.objects.filter(old=True).delete()
+        """
 REACHED["published before a raise that comes after the commit"] = """
         from celery import shared_task
         @shared_task
@@ -921,6 +942,32 @@ NOT_YET = {
 """Calls of which only a framework's registry says where they lead: counted as unresolved, and not found."""
 
 CLEAN = {
+    "a soft delete sends no post_delete": """
+        from django.db.models.signals import post_delete
+        from django.dispatch import receiver
+        from django_softdelete.models import SoftDeleteModel
+        from model_utils.models import SoftDeletableModel
+        from safedelete.models import SafeDeleteModel
+        class Owned(models.Model):
+            class Meta:
+                abstract = True
+        class Document(SoftDeleteModel, Owned):
+            def delete(self, *args, **kwargs):
+                return super().delete(*args, **kwargs)
+        class Page(SoftDeletableModel): ...
+        class Sheet(SafeDeleteModel): ...
+        @receiver(post_delete)
+        def forget(sender, **kwargs):
+            requests.delete("https://x.example", timeout=1)
+        def trash(document: Document, page: Page, sheet: Sheet):
+            with transaction.atomic():
+                document.delete()
+                page.delete()
+                sheet.delete()
+            Document.objects.filter(old=True).delete()
+            Page.objects.filter(old=True).delete()
+            Sheet.objects.all().delete()
+        """,
     "published where the transaction is given up": """
         from contextlib import contextmanager
         from celery import shared_task
