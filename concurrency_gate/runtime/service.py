@@ -23,12 +23,12 @@ from .queues import Queue
 from .records import INFO, record
 from .relay import Relay
 from .shutdown import Ended, Shutdown
-from .signals import on_signal
+from .signals import Doorbell, on_signal
 from .stats import RuntimeStats, openmetrics
 from .tasks import AsyncPool
 from .threads import ThreadPool
 from .ticker import Ticker, is_async
-from .wakeup import Steps, drive, drive_async, first_of
+from .wakeup import Steps, block, drive, drive_async, first_of
 
 GRACE = 20.0
 """Seconds of grace that running jobs get at the end when none are given."""
@@ -81,6 +81,7 @@ class Runtime:
         self._tickers: list[Ticker] = []
         self._shutdown: Shutdown | None = None
         self._around = contextlib.ExitStack()
+        self._block = block
 
     def __getitem__(self, queue: str) -> Any:
         """The pool of a queue, to submit to. KeyError, with the names there are, for another."""
@@ -170,7 +171,7 @@ class Runtime:
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
         """The end, at most `grace` seconds and one more. Blocks."""
         with self._around:
-            drive(self._ending())
+            drive(self._ending(), self._block)
             end_own_loop()
 
     async def __aenter__(self) -> Runtime:
@@ -198,15 +199,17 @@ class Runtime:
         for signals.
         """
         call("main", main, optional=True)
-        with on_signal(self.stop):
+        with on_signal(self.stop) as doorbell:
             if main is not None and is_async(main):
-                return asyncio.run(self._run_async(main))
+                return asyncio.run(self._run_async(main, doorbell))
+            self._block = doorbell.block
             with self:
                 handle = self._start_main(ThreadPool, main)
-                drive(self._until_the_end(handle))
+                drive(self._until_the_end(handle), self._block)
             return _result(handle)
 
-    async def _run_async(self, main: Callable[[Runtime], Any]) -> Any:
+    async def _run_async(self, main: Callable[[Runtime], Any], doorbell: Doorbell) -> Any:
+        doorbell.wake(asyncio.get_running_loop())
         async with self:
             handle = self._start_main(AsyncPool, main)
             await drive_async(self._until_the_end(handle))

@@ -99,8 +99,8 @@ def call_soon(loop: asyncio.AbstractEventLoop, callback: Callable[[], object]) -
     return True
 
 
-def drive(steps: Steps[T]) -> T:
-    """Run the steps in this thread, blocking."""
+def drive(steps: Steps[T], block: Callable[[Register, float | None], bool] = block) -> T:
+    """Run the steps in this thread, blocking: with `block`, or what is given in its place."""
     try:
         while True:
             block(*next(steps))

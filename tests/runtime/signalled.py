@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import signal
 import sys
 import threading
 from typing import Any
@@ -147,6 +148,36 @@ def blocked_loop() -> None:
 
     runtime.run(main)
     ended(runtime)
+
+
+def heard_elsewhere() -> None:
+    """The signal comes to another thread while the main one waits, as it does when it comes just before the wait."""
+    runtime = Runtime(grace=5)
+
+    def main(_: Runtime) -> str:
+        kill_this_thread()
+        current_job().wait(None)
+        return "returned"
+
+    say("main", runtime.run(main))
+
+
+def heard_elsewhere_async() -> None:
+    """The same, and the main thread waits in an event loop."""
+    runtime = Runtime(grace=5)
+
+    async def main(_: Runtime) -> str:
+        detach(kill_this_thread)
+        await current_job().wait_async(None)
+        return "returned"
+
+    say("main", runtime.run(main))
+
+
+def kill_this_thread() -> None:
+    while sys._current_frames()[threading.main_thread().ident or 0].f_code.co_name not in ("block", "select"):
+        os.sched_yield()
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
 
 
 def processes() -> None:

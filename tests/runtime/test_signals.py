@@ -125,6 +125,12 @@ def test_a_blocked_loop_does_not_keep_the_signal_from_being_heard() -> None:
         assert finish(process)[0] == "heard"
 
 
+@pytest.mark.parametrize("name", ["heard_elsewhere", "heard_elsewhere_async"])
+def test_a_signal_that_does_not_interrupt_the_wait_is_heard(name: str) -> None:
+    with program(name) as process:
+        assert finish(process) == ["main returned"]
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_no_worker_process_outlives_its_parent(number: signal.Signals) -> None:
     with program("processes") as process:
