@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from . import containers, descriptors, hints, intrinsics, members, names
+from . import containers, descriptors, hints, intrinsics, members, names, rows
 from .modules import Class, Function
 from .scopes import Scope, position
 from .values import (
@@ -131,7 +131,7 @@ def _that_matter(r: Resolver, function: Function, name: str, values: Values) -> 
     if name == function.kwarg and name in function.tested:
         return values
     use = _Use(name in function.selecting, name in function.tested, name in function.annotated)
-    kept = tuple(value for value in values if _matters(r, use, value))
+    kept = tuple(rows.as_asked(value, function) for value in values if _matters(r, use, value))
     return one_of(kept, ()) if len(kept) < len(values) else kept
 
 
@@ -145,7 +145,7 @@ def _matters(r: Resolver, use: _Use, value: Value) -> bool:
     if isinstance(value, External):
         return r.catalogue.is_known(value.name)
     if isinstance(value, Instance):
-        return value.init is not None or not use.annotated
+        return value.init is not None or bool(value.unset) or not use.annotated
     if isinstance(value, Collection):
         if value.levels == LEVELS:
             return False
@@ -161,8 +161,8 @@ def _matters(r: Resolver, use: _Use, value: Value) -> bool:
 def frame_of(r: Resolver, callee: FunctionValue, given: Arguments) -> Frame:
     """The frame in which this call runs the function."""
     function = callee.function
-    takes_receiver = callee.receiver is not None
-    return r.frame(function, callee.receiver, bind(r, function, takes_receiver, given), callee.closure)
+    receiver = callee.receiver if callee.receiver is None else rows.as_asked(callee.receiver, function)
+    return r.frame(function, receiver, bind(r, function, receiver is not None, given), callee.closure)
 
 
 # -- results ---------------------------------------------------------------------------------------------

@@ -186,6 +186,27 @@ class Function:
         return frozenset(found)
 
     @cached_property
+    def asked(self) -> frozenset[str]:
+        """Attributes of which an `if` may ask: those in a test, or in what is assigned to a name that one tests."""
+        found: set[str] = set()
+        for node in self.nodes:
+            if isinstance(node, (ast.If, ast.IfExp, ast.While)):
+                found |= _attributes_in(node.test)
+            elif isinstance(node, ast.Assign) and any(
+                isinstance(target, ast.Name) and target.id in self.tested for target in node.targets
+            ):
+                found |= _attributes_in(node.value)
+        return frozenset(found)
+
+    @cached_property
+    def goes_on(self) -> bool:
+        """Whether the body calls `super()`."""
+        return any(
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+            for node in self.nodes
+        )
+
+    @cached_property
     def selecting(self) -> frozenset[str]:
         """Parameters whose text may pick what runs: as an index, handed on to a call by a plain name, or compared with
         another text."""
@@ -251,6 +272,10 @@ def _is_text(node: ast.expr) -> bool:
 
 def _names_in(node: ast.expr) -> set[str]:
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
+def _attributes_in(node: ast.expr) -> set[str]:
+    return {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
 
 
 def _may_select(func: ast.expr) -> bool:

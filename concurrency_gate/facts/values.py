@@ -67,12 +67,14 @@ class ClassValue:
 class Instance:
     """An instance of a project class: of exactly this class, or of this class and those below it. `init` is
     the frame of the constructor that made it, where that says more than the class does; `item` what it holds,
-    where its class derives from a library's collection (a queryset's model)."""
+    where its class derives from a library's collection (a queryset's model); `unset` the columns that
+    are empty, with what they hold, where the row is new."""
 
     cls: Class
     exact: bool = False
     init: Frame | None = None
     item: Value | None = None
+    unset: tuple[tuple[str, Constant], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from concurrency_gate.facts import rows
 from concurrency_gate.facts.scopes import Binding, Scope
 from concurrency_gate.facts.values import (
     ClassValue,
@@ -175,10 +176,13 @@ def _constants(values: Values) -> list[Constant]:
     return found if len(found) == len(values) else []
 
 
-def _given(r: Resolver, node: ast.expr, scope: Scope, frame: Frame | None) -> Values:
-    """What this call is sure to give an expression: a parameter that it fills, or one of its other keywords. What a
-    body assigns says nothing certain."""
+def _given(r: Resolver, node: ast.expr, scope: Scope, frame: Frame | None, hops: int = _HOPS) -> Values:
+    """What this call is sure to give an expression: a parameter that it fills, one of its other keywords, or an
+    attribute; also under the one local name that it is assigned to."""
     if isinstance(node, ast.Name):
+        assigned = _assigned(node, scope) if hops else None
+        if assigned is not None:
+            return _given(r, assigned, scope, frame, hops - 1)
         while frame is not None and not _bindings(node, frame.function.scope):
             frame = frame.closure  # a parameter of a function around this one
         if (
@@ -189,7 +193,9 @@ def _given(r: Resolver, node: ast.expr, scope: Scope, frame: Frame | None) -> Va
             return ()
         return frame.argument(node.id) or ()
     if isinstance(node, ast.Attribute):
-        return _configured(r, node, scope, frame) or _kept(r, node, frame)
+        return (
+            _configured(r, node, scope, frame) or _kept(r, node, frame) or rows.unset(r, node, scope, frame)
+        )
     key, default = _looked_up(node)
     keys = _keywords(node.func.value if isinstance(node, ast.Call) else node.value, frame) if key else None  # type: ignore[attr-defined]
     if key is None or keys is None:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from concurrency_gate.catalogue_format import SPAWNS
-from concurrency_gate.facts import calls, descriptors, members
+from concurrency_gate.facts import calls, descriptors, members, rows
 from concurrency_gate.facts.conditions import holds
 from concurrency_gate.facts.dependencies import Answers
 from concurrency_gate.facts.modules import Class, Function
@@ -227,9 +227,11 @@ class Edges:
     def _called_in_turn(self, callee: External, given: Arguments, node: ast.Call) -> Iterator[Target]:
         """The methods that a library's method calls, where the project has its own."""
         r = self._resolver
+        creates = r.catalogue.marks("creates", callee.name)
         for shape, method in r.catalogue.calls(callee.name):
             for receiver in members.shaped(r, shape, callee.receiver, given.positional):
-                for value in r.attribute(receiver, method):
+                by = rows.made(r, receiver, given) if creates else receiver
+                for value in r.attribute(by, method):
                     if isinstance(value, FunctionValue) or (
                         isinstance(value, External) and value.name != callee.name
                     ):

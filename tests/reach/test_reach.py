@@ -896,6 +896,47 @@ REACHED["a soft delete is a save"] = """
                 Sheet.objects.filter(old=True).delete()  #> CG201
                 Page.objects.filter(old=True).delete()
         """
+REACHED["what a new row can do"] = """
+        from django.db.models.signals import post_save
+        from django.dispatch import receiver
+        class Given(models.Model):
+            remote = models.CharField(max_length=9, blank=True)
+            def save(self, *args, **kwargs):
+                super().save(*args, **kwargs)
+                if self.remote:
+                    post()
+        class Filled(models.Model):
+            remote = models.CharField(max_length=9, blank=True)
+            def save(self, *args, **kwargs):
+                self.remote = self.remote or "x"
+                super().save(*args, **kwargs)
+                if self.remote:
+                    post()
+        class Default(models.Model):
+            remote = models.CharField(max_length=9, default="x")
+            def save(self, *args, **kwargs):
+                super().save(*args, **kwargs)
+                if self.remote:
+                    post()
+        class Announced(models.Model): ...
+        @receiver(post_save, sender=Announced)
+        def told(sender, instance, created, **kwargs):
+            if created:
+                post()
+        def post():
+            requests.post("https://x.example", timeout=1)
+        def make(values):
+            with transaction.atomic():
+                Given.objects.create(remote="x")  #> CG201
+                Given.objects.create(**values)  #> CG201
+                Given.objects.get_or_create(pk=1, defaults={"remote": "x"})  #> CG201
+                Given.objects.get_or_create(pk=1, defaults=values)  #> CG201
+                Given.objects.update_or_create(pk=1)  #> CG201
+                Given.objects.create()
+                Filled.objects.create()  #> CG201
+                Default.objects.create()  #> CG201
+                Announced.objects.create()  #> CG201
+        """
 REACHED["published before a raise that comes after the commit"] = """
         from celery import shared_task
         @shared_task
@@ -942,6 +983,38 @@ NOT_YET = {
 """Calls of which only a framework's registry says where they lead: counted as unresolved, and not found."""
 
 CLEAN = {
+    "what a new row cannot do": """
+        from django.db.models.signals import post_save
+        from django.dispatch import receiver
+        class Base(models.Model):
+            remote = models.CharField(max_length=9, blank=True)
+        class Profile(Base):
+            user = models.IntegerField()
+            avatar = models.FileField(null=True)
+            closed = models.BooleanField(default=False)
+            current = models.ForeignKey("self", null=True, on_delete=models.CASCADE)
+            def save(self, *args, **kwargs):
+                super().save(*args, **kwargs)
+                told = self.current
+                if told is not None:
+                    post()
+                if not self.closed:
+                    return
+                post()
+        @receiver(post_save, sender=Profile)
+        def told(sender, instance, created, **kwargs):
+            if instance.remote or instance.avatar:
+                post()
+            if not created:
+                post()
+        def post():
+            requests.post("https://x.example", timeout=1)
+        def make(user):
+            Profile.objects.get_or_create(user=user)
+            Profile.objects.get_or_create(user=user, defaults={"user": 2})
+            with transaction.atomic():
+                Profile.objects.create(user=user)
+        """,
     "a soft delete sends no post_delete": """
         from django.db.models.signals import post_delete
         from django.dispatch import receiver
