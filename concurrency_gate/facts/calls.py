@@ -11,6 +11,7 @@ from .modules import Class, Function
 from .scopes import Scope, position
 from .values import (
     LEVELS,
+    SOMETHING,
     Arguments,
     ClassValue,
     Collection,
@@ -21,6 +22,7 @@ from .values import (
     Instance,
     Object,
     Partial,
+    Something,
     Super,
     Suspended,
     Value,
@@ -126,12 +128,18 @@ class _Use(NamedTuple):
 
 def _that_matter(r: Resolver, function: Function, name: str, values: Values) -> Values:
     """Callables and classes; instances where no annotation says what they are; strings that pick something;
-    None and booleans that an `if` tests. Each way of calling a function costs a reading of it, so nothing
-    else is told apart."""
+    None and booleans that an `if` tests, and that an optional argument is not None. Each way of calling a
+    function costs a reading of it, so nothing else is told apart."""
     if name == function.kwarg and name in function.tested:
         return values
     use = _Use(name in function.selecting, name in function.tested, name in function.annotated)
     kept = tuple(rows.as_asked(value, function) for value in values if _matters(r, use, value))
+    if not kept and values and use.tests and name in function.optional:
+        return (
+            ()
+            if any(isinstance(value, Constant) and value.value is None for value in values)
+            else (SOMETHING,)
+        )
     return one_of(kept, ()) if len(kept) < len(values) else kept
 
 
@@ -142,6 +150,8 @@ def _matters(r: Resolver, use: _Use, value: Value) -> bool:
         if value.runs is not None:
             return True
         return not use.annotated and r.catalogue.is_known(value.type)
+    if isinstance(value, Something):
+        return False
     if isinstance(value, External):
         return r.catalogue.is_known(value.name)
     if isinstance(value, Instance):

@@ -124,6 +124,15 @@ class Function:
         return found
 
     @cached_property
+    def optional(self) -> frozenset[str]:
+        """Parameters that are None unless they are given."""
+        return frozenset(
+            name
+            for name, default in self.defaults.items()
+            if isinstance(default, ast.Constant) and default.value is None
+        )
+
+    @cached_property
     def decorator_names(self) -> frozenset[str]:
         """Last words of the decorators: cheap to test before anything is resolved."""
         found = set()

@@ -12,6 +12,7 @@ from . import calls, containers, exports, hints
 from .modules import Module
 from .scopes import END, Binding, Position, Scope, position
 from .values import (
+    SOMETHING,
     Collection,
     Constant,
     External,
@@ -162,7 +163,7 @@ def parameter(r: Resolver, binding: Binding, scope: Scope, frame: Frame | None) 
     if frame is None or frame.function is not function:
         frame = r.default_frame(function)
     given = frame.argument(node.arg)
-    if given is not None:
+    if given is not None and given != (SOMETHING,):
         return given
     if node.arg == function.receiver_name and frame.receiver is not None:
         return (frame.receiver,)
@@ -176,7 +177,7 @@ def parameter(r: Resolver, binding: Binding, scope: Scope, frame: Frame | None) 
             return hints.for_receiver(found, frame.receiver)
     default = function.defaults.get(node.arg)
     if default is None or isinstance(default, ast.Constant):
-        return ()
+        return given or ()
     return r.values(default, scope.parent or scope, frame.closure)
 
 

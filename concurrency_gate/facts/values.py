@@ -93,6 +93,14 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
+class Something:
+    """Anything but None: all that matters of an optional argument that is given."""
+
+
+SOMETHING = Something()
+
+
+@dataclass(frozen=True, slots=True)
 class Partial:
     """A callable with some arguments bound: `functools.partial`."""
 
@@ -158,6 +166,7 @@ Value = (
     | Instance
     | Super
     | Constant
+    | Something
     | Partial
     | Collection
     | Suspended

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from concurrency_gate.facts import rows
+from concurrency_gate.facts import calls, rows
+from concurrency_gate.facts.modules import Class
 from concurrency_gate.facts.scopes import Binding, Scope
 from concurrency_gate.facts.values import (
     ClassValue,
@@ -15,6 +16,7 @@ from concurrency_gate.facts.values import (
     Constant,
     External,
     Frame,
+    FunctionValue,
     Instance,
     Value,
     Values,
@@ -134,20 +136,46 @@ def _kept(r: Resolver, node: ast.Attribute, frame: Frame | None) -> Values:
         return ()
     if not isinstance(node.value, ast.Name) or node.value.id != frame.function.receiver_name:
         return ()
-    made = receiver.init.function
+    made = {init.function: init for init in _constructors(r, receiver.init)}
     found = [
-        binding for name, function, binding in receiver.cls.assigned if name == node.attr and function is made
+        (function, binding)
+        for base in r.classes.order(receiver.cls)
+        if isinstance(base, Class)
+        for name, function, binding in base.assigned
+        if name == node.attr
     ]
-    form = rf"\.{node.attr}\s*(?::[^=\n]+)?=[^=]"
-    path = made.module.path
-    if len(found) != 1 or list(r.project.files_with(node.attr, form)) != [path]:
+    if len(found) != 1 or found[0][0] not in made:
+        return ()
+    (function, binding), form = found[0], rf"\.{node.attr}\s*(?::[^=\n]+)?=[^=]"
+    path = function.module.path
+    if list(r.project.files_with(node.attr, form)) != [path]:
         return ()
     if len(re.findall(form.encode(), r.project.text(path))) != 1:
         return ()
-    value = found[0].node if isinstance(found[0], Binding) else None
-    if not isinstance(value, ast.Name) or len(made.scope.bindings.get(value.id, ())) != 1:
+    value = binding.node if isinstance(binding, Binding) else None
+    if not isinstance(value, ast.Name) or len(function.scope.bindings.get(value.id, ())) != 1:
         return ()
-    return receiver.init.argument(value.id) or ()
+    return made[function].argument(value.id) or ()
+
+
+def _constructors(r: Resolver, init: Frame) -> Iterator[Frame]:
+    """The frame of a constructor, and those of the ones that it goes on with in `super().__init__(...)`."""
+    for _ in range(_HOPS):
+        yield init
+        calls_on = [
+            call
+            for call in init.function.nodes
+            if isinstance(call, ast.Call)
+            and isinstance(call.func, ast.Attribute)
+            and call.func.attr == "__init__"
+        ]
+        if len(calls_on) != 1:
+            return
+        scope = init.function.scope
+        above = [v for v in r.values(calls_on[0].func, scope, init) if isinstance(v, FunctionValue)]
+        if len(above) != 1:
+            return
+        init = calls.frame_of(r, above[0], r.arguments(calls_on[0], scope, init))
 
 
 def _derives(r: Resolver, test: ast.Call, scope: Scope, frame: Frame | None) -> bool | None:

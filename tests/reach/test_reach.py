@@ -937,6 +937,30 @@ REACHED["what a new row can do"] = """
                 Default.objects.create()  #> CG201
                 Announced.objects.create()  #> CG201
         """
+REACHED["an optional argument that may be None"] = """
+        def note(event, to=None):
+            if to is None:
+                requests.post("https://x.example", timeout=1)
+        def closed(lead, unknown):
+            with transaction.atomic():
+                note("closed")  #> CG201
+                note("closed", to=None)  #> CG201
+                note("closed", to=lead)  #> CG201
+                note("closed", to=[lead] if lead else None)  #> CG201
+        class Metrics:
+            def __init__(self, namespace, send=True, **kwargs):
+                self.send = send
+            def inc(self):
+                if self.send:
+                    requests.post("https://x.example", timeout=1)
+        class Mine(Metrics):
+            def __init__(self, *args, **kwargs):
+                super().__init__("mine", *args, **kwargs)
+        def count(flag):
+            with transaction.atomic():
+                Mine().inc()  #> CG201
+                Mine(send=flag).inc()  #> CG201
+        """
 REACHED["published before a raise that comes after the commit"] = """
         from celery import shared_task
         @shared_task
@@ -983,6 +1007,40 @@ NOT_YET = {
 """Calls of which only a framework's registry says where they lead: counted as unresolved, and not found."""
 
 CLEAN = {
+    "an optional argument that is given is not None": """
+        class Manager:
+            def create(self, event, **kwargs):
+                if kwargs.get("recipients") is not None:
+                    return
+                post()
+        def tell(event, recipients=None, **kwargs):
+            Manager().create(event=event, recipients=recipients, **kwargs)
+        def note(event, to=None):
+            if to is None:
+                post()
+        def post():
+            requests.post("https://x.example", timeout=1)
+        def closed(lead):
+            with transaction.atomic():
+                tell("closed", recipients=[lead])
+                note("closed", [lead])
+                note("closed", to=Manager())
+        """,
+    "a flag that a constructor hands to the one above": """
+        class Metrics:
+            def __init__(self, namespace, send=True, **kwargs):
+                self.namespace = namespace
+                self.send = send
+            def inc(self):
+                if self.send is True:
+                    requests.post("https://x.example", timeout=1)
+        class Mine(Metrics):
+            def __init__(self, *args, **kwargs):
+                super().__init__("mine", *args, **kwargs)
+        def count():
+            with transaction.atomic():
+                Mine(send=False).inc()
+        """,
     "what a new row cannot do": """
         from django.db.models.signals import post_save
         from django.dispatch import receiver
