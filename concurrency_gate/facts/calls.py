@@ -240,7 +240,7 @@ def construct(r: Resolver, cls: Class, given: Arguments) -> Instance:
     for constructor in r.attribute(exact, "__init__"):
         if isinstance(constructor, FunctionValue):
             frame = frame_of(r, constructor, given)
-            if frame.arguments:
+            if any(values != (SOMETHING,) for _, values in frame.arguments):
                 return Instance(cls, exact=True, init=frame)
     return exact
 
