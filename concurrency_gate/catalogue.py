@@ -365,6 +365,16 @@ class Catalogue:
         return frozenset().union(*(i.statements | i.takes | i.expires for i in found if i and i.expires))
 
     @cached_property
+    def firing(self) -> frozenset[str]:
+        """Names of the methods that send signals."""
+        return frozenset(map(_word, self.data["fires"]))
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """Names of the attributes that are None until a new row is inserted."""
+        return frozenset(map(_word, self.data["marks"]["keys"]))
+
+    @cached_property
     def settings(self) -> tuple[Setting, ...]:
         """The settings that decide what other entries do."""
         return tuple(Setting(path, role, library) for path, (library, role) in self.data["settings"].items())
@@ -414,11 +424,10 @@ class Catalogue:
         """The signals that calling this method sends."""
         return self._links("fires", name)
 
-    def calls(self, name: str) -> tuple[tuple[Shape, str], ...]:
-        """The methods that calling this method calls in turn, as receiver and method: `self.run`, or
-        `item.save` on an element of the receiver's parameter."""
-        pairs = (link.rpartition(".") for link in self._links("calls", name))
-        return tuple((form.shape(receiver), method) for receiver, _, method in pairs)
+    def calls(self, name: str) -> tuple[form.Link, ...]:
+        """The methods that calling this method calls in turn: `self.run`, or `item.save` on an element of the
+        receiver's parameter."""
+        return tuple(map(form.link, self._links("calls", name)))
 
     def _links(self, key: str, name: str) -> tuple[str, ...]:
         def build(known: str) -> tuple[str, ...]:

@@ -34,9 +34,12 @@ MARKS = (
     "registers",
     "sends",
     "transacts",
+    "rows",
+    "keys",
+    "columns",
     "creates",
     "announces",
-    "columns",
+    "precedes",
     "routes",
     "views",
     "exempts",
@@ -49,7 +52,8 @@ TYPES = ("returns", "attributes", "enters", "iterates", "descriptors")
 """Keys that map a name to the type of what it gives."""
 
 LINKS = ("bases", "fires", "calls")
-"""Keys that map a name to a list of names; those of `calls` are methods of `self`, `item` or `argument:0`."""
+"""Keys that map a name to a list of names; those of `calls` are methods of `self`, `item` or `argument:0`, with the
+keywords that they are given where these are known."""
 
 Data = dict[str, Any]
 """The compiled form. `effects`: {name: [[kind, library, when, argument, instead], ...]}; `marks`: {kind: the
@@ -65,7 +69,7 @@ KEYS = (*EFFECTS, *MARKS, *TYPES, *LINKS, "alias", "decorates", "implicit", "set
 _NAME = re.compile(r"[^\W\d]\w*(?:\(\))?(?:\.[^\W\d]\w*(?:\(\))?)*(?:\.\*)?")
 _WHEN = re.compile(r"(?:(?P<position>\d+):)?(?P<parameter>[^\W\d]\w*)(?P<sign>!?=)(?P<value>.+)")
 _SHAPE = re.compile(r"(?P<name>[^\W\d]\w*(?:\.[^\W\d]\w*)*)(?::(?P<index>\d+))?(?:\[(?P<inner>.+)\])?")
-_CALL = re.compile(r"(?:self|item|argument:\d+)\.[^\W\d]\w*")
+_CALL = re.compile(r"(?:self|item|argument:\d+)\.[^\W\d]\w*(?:\([\w,]*\))?")
 _LITERALS: dict[str, object] = {"None": None, "True": True, "False": False}
 
 
@@ -94,6 +98,16 @@ class Shape:
     name: str
     index: int = 0
     parameters: tuple[Shape, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A method that a library calls on what `receiver` is: with these `keywords` and no other argument; None where it
+    is not said what it gives."""
+
+    receiver: Shape
+    method: str
+    keywords: tuple[str, ...] | None
 
 
 def empty() -> Data:
@@ -216,6 +230,14 @@ def _calls(pattern: str) -> Iterator[str]:
         if _CALL.fullmatch(call) is None:
             raise CatalogueError(f"'{call}' is no method; write self.method or item.method")
         yield call
+
+
+@cache
+def link(text: str) -> Link:
+    """Read `item.save`, or `item.save(using)`."""
+    called, bracket, keywords = text.removesuffix(")").partition("(")
+    receiver, _, method = called.rpartition(".")
+    return Link(shape(receiver), method, tuple(filter(None, keywords.split(","))) if bracket else None)
 
 
 def _implicit(library: str, table: Mapping[str, object]) -> list[Any]:

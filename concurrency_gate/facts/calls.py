@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from . import containers, descriptors, hints, intrinsics, members, names, rows
@@ -133,7 +134,7 @@ def _that_matter(r: Resolver, function: Function, name: str, values: Values) -> 
     if name == function.kwarg and name in function.tested:
         return values
     use = _Use(name in function.selecting, name in function.tested, name in function.annotated)
-    kept = tuple(rows.as_asked(value, function) for value in values if _matters(r, use, value))
+    kept = tuple(rows.as_asked(r, value, function) for value in values if _matters(r, use, value))
     if not kept and values and use.tests and name in function.optional:
         return (
             ()
@@ -155,7 +156,7 @@ def _matters(r: Resolver, use: _Use, value: Value) -> bool:
     if isinstance(value, External):
         return r.catalogue.is_known(value.name)
     if isinstance(value, Instance):
-        return value.init is not None or bool(value.unset) or not use.annotated
+        return value.init is not None or value.row is not None or not use.annotated
     if isinstance(value, Collection):
         if value.levels == LEVELS:
             return False
@@ -171,7 +172,7 @@ def _matters(r: Resolver, use: _Use, value: Value) -> bool:
 def frame_of(r: Resolver, callee: FunctionValue, given: Arguments) -> Frame:
     """The frame in which this call runs the function."""
     function = callee.function
-    receiver = callee.receiver if callee.receiver is None else rows.as_asked(callee.receiver, function)
+    receiver = callee.receiver if callee.receiver is None else rows.as_asked(r, callee.receiver, function)
     return r.frame(function, receiver, bind(r, function, receiver is not None, given), callee.closure)
 
 
@@ -236,12 +237,12 @@ def _returned(r: Resolver, frame: Frame) -> Values:
 
 def construct(r: Resolver, cls: Class, given: Arguments) -> Instance:
     """A new instance, with the constructor's frame where the arguments say something."""
-    exact = Instance(cls, exact=True)
+    exact = rows.constructed(r, Instance(cls, exact=True), given)
     for constructor in r.attribute(exact, "__init__"):
         if isinstance(constructor, FunctionValue):
             frame = frame_of(r, constructor, given)
             if any(values != (SOMETHING,) for _, values in frame.arguments):
-                return Instance(cls, exact=True, init=frame)
+                return replace(exact, init=frame)
     return exact
 
 

@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from . import exports, members
+from . import exports, members, rows
 from .modules import Class
 from .values import (
     Arguments,
@@ -44,7 +44,7 @@ def read(r: Resolver, value: Value, receiver: Value, holder: Class) -> Values:
         if shape is None:
             return (value,)
         if _holds_owner(shape):
-            return (value if value.item is not None else replace(value, item=_owner(receiver)),)
+            return (value if value.item is not None else replace(value, item=_owner(r, receiver)),)
         if isinstance(receiver, ClassValue):
             return (value,)
         target = _named(r, value.item, holder) if isinstance(value.item, Constant) else value.item
@@ -53,7 +53,7 @@ def read(r: Resolver, value: Value, receiver: Value, holder: Class) -> Values:
         for base in r.classes.order(value.cls):
             shape = r.catalogue.descriptor(base) if isinstance(base, str) else None
             if shape is not None and _holds_owner(shape):
-                return (replace(value, item=_owner(receiver)),)
+                return (replace(value, item=_owner(r, receiver)),)
     return (value,)
 
 
@@ -77,8 +77,8 @@ def _holds_owner(shape: Shape) -> bool:
     return any(inner.name == "self" for inner in shape.parameters)
 
 
-def _owner(receiver: Value) -> Value | None:
-    return Instance(receiver.cls) if isinstance(receiver, (Instance, ClassValue)) else None
+def _owner(r: Resolver, receiver: Value) -> Value | None:
+    return rows.read(r, receiver.cls) if isinstance(receiver, (Instance, ClassValue)) else None
 
 
 def _named(r: Resolver, name: Constant, holder: Class) -> Value | None:

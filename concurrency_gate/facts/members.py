@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from . import calls, descriptors, exports, names
+from . import calls, descriptors, exports, names, rows
 from .classes import Base
 from .modules import Class, Function
 from .scopes import END, Binding
@@ -115,9 +115,7 @@ def shaped(r: Resolver, shape: Shape, receiver: Value | None, arguments: tuple[V
         inner = shape.parameters[0]
         if inner.name == "self":
             of = receiver
-            item = (
-                Instance(of.cls) if isinstance(of, ClassValue) else of if isinstance(of, Instance) else None
-            )
+            item = rows.read(r, of.cls) if isinstance(of, (ClassValue, Instance)) else None
         else:
             found = shaped(r, inner, receiver, arguments)
             item = found[0] if found else None

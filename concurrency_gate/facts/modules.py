@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from functools import cached_property
 
-from .scopes import COMPREHENSIONS, FunctionNode, Scope, build
+from .scopes import COMPREHENSIONS, FunctionNode, Position, Scope, build, position
 from .walk import branches
 
 
@@ -208,12 +208,18 @@ class Function:
         return frozenset(found)
 
     @cached_property
-    def goes_on(self) -> bool:
-        """Whether the body calls `super()`."""
-        return any(
-            isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
-            for node in self.nodes
+    def goes_on(self) -> Position | None:
+        """Where the body first calls `super()`, if it does."""
+        calls = (
+            node for node in self.nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         )
+        return min((position(call) for call in calls if call.func.id == "super"), default=None)  # type: ignore[attr-defined]
+
+    @cached_property
+    def called(self) -> frozenset[str]:
+        """Names of the methods that the body calls."""
+        calls = (node for node in self.nodes if isinstance(node, ast.Call))
+        return frozenset(call.func.attr for call in calls if isinstance(call.func, ast.Attribute))
 
     @cached_property
     def selecting(self) -> frozenset[str]:

@@ -1,4 +1,8 @@
-"""New rows: which of its columns are empty in an object that a call has just made of its keywords."""
+"""Rows: whether an object stands for a new one or for one that was read, and which columns of a new one are empty.
+
+What a row is decides much of what runs when it is saved. It is known from the call that gave the object to the save
+itself, through every function on the way that saves it or asks about it.
+"""
 
 from __future__ import annotations
 
@@ -8,38 +12,121 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .modules import Class, Function
-from .scopes import Scope
-from .values import Arguments, Collection, Constant, External, Frame, Instance, Value, Values
+from .scopes import Scope, position
+from .values import (
+    Arguments,
+    Collection,
+    Constant,
+    External,
+    Frame,
+    FunctionValue,
+    Instance,
+    Row,
+    Value,
+    Values,
+)
 
 if TYPE_CHECKING:
     from .resolver import Resolver
+
+READ = Row(new=False)
 
 _DEFAULTS = "defaults"
 """The keyword that holds further keywords of `get_or_create`."""
 
 
+# -- where rows come from ----------------------------------------------------------------------------------------
+
+
+def read(r: Resolver, cls: Class) -> Instance:
+    """What a collection of a class's rows gives: one that was read, of this class and no other. Where a base is not
+    known it may be of one below: there are libraries that look for the class of each row."""
+    above = [base for base in r.classes.order(cls) if isinstance(base, str) and base != "builtins.object"]
+    tables = {base.partition(".")[0] for base in above if r.catalogue.marks("rows", base)}
+    if not tables:
+        return Instance(cls)
+    return Instance(cls, exact=all(base.partition(".")[0] in tables for base in above), row=READ)
+
+
 def made(r: Resolver, value: Value, given: Arguments) -> Value:
-    """The row that a call makes of its keywords; the value itself where these are not all known."""
-    if not isinstance(value, Instance) or given.opaque:
+    """The row that a call makes of its keywords."""
+    if not isinstance(value, Instance) or value.row is None:
         return value
+    names = _given(given)
+    return replace(value, row=Row(True, () if names is None else tuple(_empty_columns(r, value.cls, names))))
+
+
+def constructed(r: Resolver, instance: Instance, given: Arguments) -> Instance:
+    """The row that building an object makes. Its columns may be filled before it is saved."""
+    if not _is_table(r, instance.cls):
+        return instance
+    names = _given(given)
+    return replace(
+        instance, row=Row(True, () if names is None else tuple(_empty_keys(r, instance.cls, names)))
+    )
+
+
+def _given(given: Arguments) -> set[str] | None:
+    """The names of the columns that are given; None where they are not all known."""
+    if given.opaque or given.positional:
+        return None
     names = set()
     for name, values in given.keywords:
         names.add(name)
         if name == _DEFAULTS:
             only = values[0] if len(values) == 1 else None
             if not isinstance(only, Collection) or only.keys is None or None in only.keys:
-                return value
+                return None
             names.update(key for key in only.keys if key is not None)
-    empty = {name: constant for name, constant in _columns(r, value.cls) if name not in names}
-    return replace(value, unset=tuple(sorted(empty.items(), key=lambda item: item[0])))
+    return names
 
 
-def as_asked(value: Value, function: Function) -> Value:
-    """The value with those columns alone that the function asks about: what else is empty makes no other frame. A
-    method that goes on with the one it overrides keeps them all."""
-    if not isinstance(value, Instance) or not value.unset or function.goes_on:
+def _is_table(r: Resolver, cls: Class) -> bool:
+    return any(isinstance(base, str) and r.catalogue.marks("rows", base) for base in r.classes.order(cls))
+
+
+# -- where they go -----------------------------------------------------------------------------------------------
+
+
+def as_asked(r: Resolver, value: Value, function: Function) -> Value:
+    """The value with what the function may ask of the row: all else would only make other frames of it."""
+    if not isinstance(value, Instance) or value.row is None or function.goes_on:
         return value
-    return replace(value, unset=tuple(item for item in value.unset if item[0] in function.asked) or None)
+    row = value.row
+    unset = tuple(item for item in row.unset if item[0] in function.asked)
+    if not row.early:
+        unset = tuple(item for item in unset if not _is_key(r, value.cls, item[0]))
+    saves = not function.called.isdisjoint(r.catalogue.firing)
+    return replace(value, row=replace(row, unset=unset) if unset or saves else None)
+
+
+def settled(r: Resolver, callee: Value, node: ast.Call, scope: Scope) -> Value:
+    """The method that is called, without what was known of the row if the object was saved before, or its key set."""
+    if not isinstance(callee, (FunctionValue, External)) or not isinstance(callee.receiver, Instance):
+        return callee
+    func, receiver = node.func, callee.receiver
+    if receiver.row is None or not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
+        return callee
+    name = func.value.id
+    rekeyed = any(by == name and _is_key(r, receiver.cls, attr) for by, attr, _ in scope.attributes)
+    if rekeyed or (receiver.row.new and _saved_before(r, name, node, scope)):
+        return replace(callee, receiver=replace(receiver, row=None))
+    return callee
+
+
+def _saved_before(r: Resolver, name: str, node: ast.Call, scope: Scope) -> bool:
+    return any(
+        isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and isinstance(call.func.value, ast.Name)
+        and call.func.value.id == name
+        and call.func.attr in r.catalogue.firing
+        and position(call) < position(node)
+        for call in ast.walk(scope.node)
+    )
+
+
+# -- what is asked of them ---------------------------------------------------------------------------------------
 
 
 def unset(r: Resolver, node: ast.Attribute, scope: Scope, frame: Frame | None) -> Values:
@@ -48,34 +135,61 @@ def unset(r: Resolver, node: ast.Attribute, scope: Scope, frame: Frame | None) -
         return ()
     found: list[Constant] = []
     for owner in r.values(node.value, scope, frame):
-        empty = dict(owner.unset or ()) if isinstance(owner, Instance) else {}
-        if not isinstance(owner, Instance) or node.attr not in empty:
+        row = owner.row if isinstance(owner, Instance) else None
+        empty = dict(row.unset) if row is not None else {}
+        if not isinstance(owner, Instance) or row is None or node.attr not in empty:
             return ()
         classes = [base for base in r.classes.order(owner.cls) if isinstance(base, Class)]
         if any(node.attr == name for base in classes for name, *_ in base.assigned):
+            return ()
+        if not row.early and _is_key(r, owner.cls, node.attr) and not _is_before_save(node, frame.function):
             return ()
         found.append(empty[node.attr])
     stored = (name for each in scope.module.scopes for by, name, _ in each.attributes if by != "self")
     return () if node.attr in stored else tuple(dict.fromkeys(found))
 
 
-def _columns(r: Resolver, cls: Class) -> Iterator[tuple[str, Constant]]:
-    """The columns of a class that are empty unless they are given, with what they hold then; its own come last."""
+def _is_before_save(node: ast.Attribute, function: Function) -> bool:
+    """Whether a key is asked for before the method goes on with the one that inserts the row."""
+    return function.goes_on is not None and position(node) < function.goes_on
+
+
+# -- columns -----------------------------------------------------------------------------------------------------
+
+
+def _empty_columns(r: Resolver, cls: Class, given: set[str]) -> Iterator[tuple[str, Constant]]:
+    """The columns that are not given and hold nothing then; a class's own hide those of its bases."""
+    columns: dict[str, Constant | None] = {}
     for base in reversed(r.classes.order(cls)):
         if isinstance(base, Class):
-            yield from _own_columns(r, base)
+            columns |= {name: _empty(call) for name, call in _columns(r, base)}
+    yield from ((name, empty) for name, empty in columns.items() if empty is not None and name not in given)
+    yield from _empty_keys(r, cls, given)
 
 
-def _own_columns(r: Resolver, cls: Class) -> Iterator[tuple[str, Constant]]:
+def _empty_keys(r: Resolver, cls: Class, given: set[str]) -> Iterator[tuple[str, Constant]]:
+    """The keys of a row that is not inserted yet, if the database makes them."""
+    order = r.classes.order(cls)
+    keys = sorted(name for name in r.catalogue.keys if _is_key(r, cls, name))
+    own = (call for base in order if isinstance(base, Class) for _, call in _columns(r, base))
+    if given.isdisjoint(keys) and not any(
+        keyword.arg == "primary_key" for call in own for keyword in call.keywords
+    ):
+        yield from ((key, Constant(None)) for key in keys)
+
+
+def _is_key(r: Resolver, cls: Class, name: str) -> bool:
+    bases = (base for base in r.classes.order(cls) if isinstance(base, str))
+    return any(r.catalogue.marks("keys", f"{base}.{name}") for base in bases)
+
+
+def _columns(r: Resolver, cls: Class) -> Iterator[tuple[str, ast.Call]]:
     for name, bindings in cls.scope.bindings.items():
         call = bindings[0].node if len(bindings) == 1 else None
-        if not isinstance(call, ast.Call):
-            continue
-        kinds = r.values(call.func, cls.scope, None)
-        if any(isinstance(kind, External) and r.catalogue.marks("columns", kind.name) for kind in kinds):
-            empty = _empty(call)
-            if empty is not None:
-                yield name, empty
+        if isinstance(call, ast.Call):
+            kinds = r.values(call.func, cls.scope, None)
+            if any(isinstance(kind, External) and r.catalogue.marks("columns", kind.name) for kind in kinds):
+                yield name, call
 
 
 def _empty(column: ast.Call) -> Constant | None:

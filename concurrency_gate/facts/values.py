@@ -67,14 +67,25 @@ class ClassValue:
 class Instance:
     """An instance of a project class: of exactly this class, or of this class and those below it. `init` is
     the frame of the constructor that made it, where that says more than the class does; `item` what it holds,
-    where its class derives from a library's collection (a queryset's model); `unset` the columns that
-    are empty, with what they hold, where the row is new."""
+    where its class derives from a library's collection (a queryset's model); `row` what is known of the row that
+    it stands for."""
 
     cls: Class
     exact: bool = False
     init: Frame | None = None
     item: Value | None = None
-    unset: tuple[tuple[str, Constant], ...] | None = None
+    row: Row | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a table: a `new` one, which its first save inserts, or one that was read. `unset` are the columns that
+    are empty, with what they hold; those that the save will fill are among them, and `early` says that it has not
+    yet."""
+
+    new: bool
+    unset: tuple[tuple[str, Constant], ...] = ()
+    early: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,7 +132,8 @@ class Edges:
         func = node.func
         owners = self._resolver.values(func.value, scope, frame) if isinstance(func, ast.Attribute) else ()
         for callee in callees:
-            yield from self._callee(callee, given, node, kept, owners)
+            settled = rows.settled(self._resolver, callee, node, scope)
+            yield from self._callee(settled, given, node, kept, owners)
 
     def _is_spawned(self, node: ast.Call, parent: ast.AST | None, scope: Scope, frame: Frame | None) -> bool:
         """Whether a coroutine is handed to what starts it beside the code that goes on."""
@@ -228,14 +229,17 @@ class Edges:
         """The methods that a library's method calls, where the project has its own."""
         r = self._resolver
         creates = r.catalogue.marks("creates", callee.name)
-        for shape, method in r.catalogue.calls(callee.name):
-            for receiver in members.shaped(r, shape, callee.receiver, given.positional):
+        for link in r.catalogue.calls(callee.name):
+            handed = calls.UNKNOWN
+            if link.keywords is not None:
+                handed = Arguments(keywords=tuple((name, ()) for name in link.keywords))
+            for receiver in members.shaped(r, link.receiver, callee.receiver, given.positional):
                 by = rows.made(r, receiver, given) if creates else receiver
-                for value in r.attribute(by, method):
+                for value in r.attribute(by, link.method):
                     if isinstance(value, FunctionValue) or (
                         isinstance(value, External) and value.name != callee.name
                     ):
-                        yield from self._callee(value, calls.UNKNOWN, node, False)
+                        yield from self._callee(value, handed, node, False)
 
     def _run_argument(self, index: int, given: Arguments, node: ast.Call) -> Iterator[Target]:
         """What a callable or coroutine that is handed over, and run before the call returns, leads to."""

@@ -56,17 +56,18 @@ class Signals:
         """The receivers of a signal that a library sends for a class, or for an instance."""
         given: tuple[tuple[str, Values], ...] = ()
         if isinstance(by, (Instance, ClassValue)):
-            unset = by.unset if isinstance(by, Instance) else None
-            given = (("sender", (ClassValue(by.cls),)), ("instance", (Instance(by.cls, unset=unset),)))
-            if unset is not None:
-                given += tuple(self._announced(signal))
+            row = by.row if isinstance(by, Instance) else None
+            if row is not None:
+                given += tuple(self._announced(signal, row.new))
+                row = replace(row, early=bool(self._resolver.catalogue.marks("precedes", signal)))
+            given += (("sender", (ClassValue(by.cls),)), ("instance", (Instance(by.cls, row=row),)))
         yield from self.receivers(signal, comes_from, replace(calls.UNKNOWN, keywords=given))
 
-    def _announced(self, signal: str) -> Iterator[tuple[str, Values]]:
-        """What a signal gives its receivers where the row is new."""
+    def _announced(self, signal: str, new: bool) -> Iterator[tuple[str, Values]]:
+        """What a signal gives its receivers for a new row, and the opposite for one that was read."""
         for entry in self._resolver.catalogue.marks("announces", signal):
-            if entry.when is not None and isinstance(entry.when.value, (str, bool)):
-                yield entry.when.parameter, (Constant(entry.when.value),)
+            if entry.when is not None and isinstance(entry.when.value, bool):
+                yield entry.when.parameter, (Constant(entry.when.value == new),)
 
     def sent(self, signal: Value, given: Arguments) -> Iterator[Frame]:
         """The receivers of a signal that a call sends."""

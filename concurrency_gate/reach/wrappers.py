@@ -143,9 +143,9 @@ class Wrappers:
             yield opener, given.value
             for value in r.attribute(Instance(cls), given.value):
                 if isinstance(value, External):
-                    for shape, method in r.catalogue.calls(value.name):
-                        if shape.name == "self":
-                            yield opener, method
+                    for link in r.catalogue.calls(value.name):
+                        if link.receiver.name == "self":
+                            yield opener, link.method
 
     # -- dependencies ---------------------------------------------------------------------------------------
 

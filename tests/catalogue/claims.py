@@ -77,7 +77,11 @@ def claims(library: Library) -> Iterator[Claim]:
         for name, calls in data["calls"].items():
             yield ["exists", name, None]
             owner = name.rpartition(".")[0]
-            yield from (["exists", f"{owner}.{call[5:]}", None] for call in calls if call.startswith("self."))
+            yield from (
+                ["exists", f"{owner}.{call.method}", None]
+                for call in map(form.link, calls)
+                if call.receiver.name == "self"
+            )
         for name, (_, statements, ends, _unless, expires, takes, *_rest) in data["implicit"].items():
             methods = dict.fromkeys((*statements, *ends, *expires, *takes))
             yield from (["exists", f"{name}.{method}", None] for method in methods)

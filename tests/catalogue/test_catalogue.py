@@ -7,6 +7,7 @@ import json
 import pytest
 
 from concurrency_gate.catalogue import EFFECTS, SPAWNS, Catalogue, CatalogueError, Shape, load
+from concurrency_gate.catalogue_format import Link
 
 CATALOGUE = load()
 
@@ -144,7 +145,9 @@ def test_types() -> None:
     assert CATALOGUE.attribute("openai._resource.SyncAPIResource.__dict__") is None
     assert CATALOGUE.iterates("django.db.models.Manager") == Shape("item")
     assert CATALOGUE.decorates("celery.app.shared_task") == "celery.Task"
-    assert CATALOGUE.calls("django.db.models.Manager.create") == ((Shape("item"), "save"),)
+    assert CATALOGUE.calls("django.db.models.Manager.create") == (
+        Link(Shape("item"), "save", ("force_insert", "using")),
+    )
     assert "django.db.models.signals.post_save" in CATALOGUE.fires("django.db.models.base.Model.save")
     assert CATALOGUE.is_subclass("fastapi.background.BackgroundTasks", "starlette.background.BackgroundTasks")
     assert not CATALOGUE.is_subclass("threading.Thread", "threading.Timer")
