@@ -38,6 +38,7 @@ MARKS = (
     "keys",
     "columns",
     "creates",
+    "upserts",
     "announces",
     "precedes",
     "routes",

@@ -215,6 +215,13 @@ class Function:
         )
         return min((position(call) for call in calls if call.func.id == "super"), default=None)  # type: ignore[attr-defined]
 
+    @property
+    def probed(self) -> bool:
+        """Whether the body asks what attributes something has."""
+        return any(
+            isinstance(node, ast.Name) and node.id in ("hasattr", "getattr") for node in ast.walk(self.node)
+        )
+
     @cached_property
     def called(self) -> frozenset[str]:
         """Names of the methods that the body calls."""

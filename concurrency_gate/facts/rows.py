@@ -48,12 +48,15 @@ def read(r: Resolver, cls: Class) -> Instance:
     return Instance(cls, exact=all(base.partition(".")[0] in tables for base in above), row=READ)
 
 
-def made(r: Resolver, value: Value, given: Arguments) -> Value:
-    """The row that a call makes of its keywords."""
+def made(r: Resolver, value: Value, method: str, given: Arguments) -> Value:
+    """The row that a library's method makes of its keywords."""
     if not isinstance(value, Instance) or value.row is None:
         return value
-    names = _given(given)
-    return replace(value, row=Row(True, () if names is None else tuple(_empty_columns(r, value.cls, names))))
+    if r.catalogue.marks("creates", method):
+        names = _given(given)
+        unset = () if names is None else tuple(_empty_columns(r, value.cls, names))
+        return replace(value, row=Row(True, unset, own=True))
+    return replace(value, row=Row(None, own=True)) if r.catalogue.marks("upserts", method) else value
 
 
 def constructed(r: Resolver, instance: Instance, given: Arguments) -> Instance:
@@ -96,8 +99,9 @@ def as_asked(r: Resolver, value: Value, function: Function) -> Value:
     unset = tuple(item for item in row.unset if item[0] in function.asked)
     if not row.early:
         unset = tuple(item for item in unset if not _is_key(r, value.cls, item[0]))
-    saves = not function.called.isdisjoint(r.catalogue.firing)
-    return replace(value, row=replace(row, unset=unset) if unset or saves else None)
+    saves = row.new is not None and not function.called.isdisjoint(r.catalogue.firing)
+    matters = unset or saves or (row.own and function.probed)
+    return replace(value, row=replace(row, unset=unset) if matters else None)
 
 
 def settled(r: Resolver, callee: Value, node: ast.Call, scope: Scope) -> Value:
@@ -145,8 +149,29 @@ def unset(r: Resolver, node: ast.Attribute, scope: Scope, frame: Frame | None) -
         if not row.early and _is_key(r, owner.cls, node.attr) and not _is_before_save(node, frame.function):
             return ()
         found.append(empty[node.attr])
-    stored = (name for each in scope.module.scopes for by, name, _ in each.attributes if by != "self")
-    return () if node.attr in stored else tuple(dict.fromkeys(found))
+    return () if node.attr in _stored(scope) else tuple(dict.fromkeys(found))
+
+
+def lacks(r: Resolver, owner: ast.expr, name: str, scope: Scope, frame: Frame | None) -> bool:
+    """Whether an object is sure to have no attribute of this name: a library made it, its class has none, and no
+    function of this module gives it one."""
+    values = r.values(owner, scope, frame)
+    for value in values:
+        if not isinstance(value, Instance) or value.row is None or not value.row.own:
+            return False
+        for base in r.classes.order(value.cls):
+            if (
+                name in base.member_names
+                if isinstance(base, Class)
+                else r.catalogue.attribute(f"{base}.{name}")
+            ):
+                return False
+    return bool(values) and name not in _stored(scope)
+
+
+def _stored(scope: Scope) -> set[str]:
+    """Attributes that the functions of a module set on what is not their own."""
+    return {name for each in scope.module.scopes for by, name, _ in each.attributes if by != "self"}
 
 
 def _is_before_save(node: ast.Attribute, function: Function) -> bool:

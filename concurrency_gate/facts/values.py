@@ -79,13 +79,15 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a table: a `new` one, which its first save inserts, or one that was read. `unset` are the columns that
-    are empty, with what they hold; those that the save will fill are among them, and `early` says that it has not
-    yet."""
+    """A row of a table: a `new` one, which its first save inserts, or one that was read; None where it may be either.
+    `unset` are the columns that are empty, with what they hold; those that the save will fill are among them, and
+    `early` says that it has not yet. `own` says that the library has made the object itself, and nobody has put
+    anything on it."""
 
-    new: bool
+    new: bool | None
     unset: tuple[tuple[str, Constant], ...] = ()
     early: bool = False
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,10 @@ def truth(r: Resolver, test: ast.expr, scope: Scope, frame: Frame | None, hops: 
         return _compared(r, test, scope, frame)
     if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id in _KINDS:
         return _derives(r, test, scope, frame)
+    if isinstance(test, ast.Call) and _probe(test) == "hasattr" and len(test.args) == 2:
+        name = test.args[1]
+        absent = isinstance(name, ast.Constant) and rows.lacks(r, test.args[0], str(name.value), scope, frame)
+        return False if absent else None
     if isinstance(test, (ast.Attribute, ast.Call)):
         asked = test.func if isinstance(test, ast.Call) else test
         values = r.values(asked, scope, frame)
@@ -98,7 +102,7 @@ def _contains(
         return None
     keys = _keywords(holder, frame)
     if keys is not None:
-        return item.value in keys
+        return True if item.value in keys else None if None in keys else False
     texts = _configured(r, holder, scope, frame) if isinstance(holder, ast.Attribute) else ()
     if len(texts) == 1 and isinstance(texts[0], Constant) and isinstance(texts[0].value, str):
         return item.value in texts[0].value
@@ -224,13 +228,40 @@ def _given(r: Resolver, node: ast.expr, scope: Scope, frame: Frame | None, hops:
         return (
             _configured(r, node, scope, frame) or _kept(r, node, frame) or rows.unset(r, node, scope, frame)
         )
+    if isinstance(node, ast.Call) and _probe(node) == "getattr" and len(node.args) == 3:
+        return _attribute_or_default(r, node, scope, frame)
     key, default = _looked_up(node)
     keys = _keywords(node.func.value if isinstance(node, ast.Call) else node.value, frame) if key else None  # type: ignore[attr-defined]
     if key is None or keys is None:
         return ()
     if key in keys:
         return keys[key]
+    if None in keys:
+        return ()
     return (Constant(None),) if default is None else r.values(default, scope, frame)
+
+
+def _probe(node: ast.Call) -> str:
+    return node.func.id if isinstance(node.func, ast.Name) else ""
+
+
+def _attribute_or_default(r: Resolver, node: ast.Call, scope: Scope, frame: Frame | None) -> Values:
+    """What `getattr(owner, "name", default)` is sure to give: a setting that nothing sets has its default."""
+    owner, name, default = node.args
+    if not isinstance(name, ast.Constant) or not isinstance(name.value, str):
+        return ()
+    configures = [
+        isinstance(value, External) and bool(r.catalogue.marks("configures", value.name))
+        for value in r.values(owner, scope, frame)
+    ]
+    if configures and all(configures):
+        value = settings.agreed(r, name.value)
+        if value is not None:
+            return (value,)
+        absent = not any(True for _ in settings.said(r, name.value))
+    else:
+        absent = rows.lacks(r, owner, name.value, scope, frame)
+    return r.values(default, scope, frame) if absent else ()
 
 
 def _looked_up(node: ast.expr) -> tuple[str | None, ast.expr | None]:
@@ -245,17 +276,17 @@ def _looked_up(node: ast.expr) -> tuple[str | None, ast.expr | None]:
     return (index.value if is_text else None), default  # type: ignore[union-attr]
 
 
-def _keywords(node: ast.expr, frame: Frame | None) -> dict[str, Values] | None:
-    """What this call puts into `**kwargs`, where the expression is that; None where it is not all known."""
+def _keywords(node: ast.expr, frame: Frame | None) -> dict[str | None, Values] | None:
+    """What this call puts into `**kwargs`, where the expression is that; under the key None, what else may be there."""
     if frame is None or not isinstance(node, ast.Name) or node.id != frame.function.kwarg:
         return None
     given = frame.argument(node.id) or ()
     if len(given) != 1 or not frame.function.keeps_keywords:
         return None
     (found,) = given
-    if not isinstance(found, Collection) or found.keys is None or None in found.keys:
+    if not isinstance(found, Collection) or found.keys is None:
         return None
-    return {key: values for key, values in zip(found.keys, found.items, strict=True) if key is not None}
+    return dict(zip(found.keys, found.items, strict=True))
 
 
 def _bindings(name: ast.Name, scope: Scope) -> list[object]:

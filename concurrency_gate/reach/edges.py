@@ -228,13 +228,12 @@ class Edges:
     def _called_in_turn(self, callee: External, given: Arguments, node: ast.Call) -> Iterator[Target]:
         """The methods that a library's method calls, where the project has its own."""
         r = self._resolver
-        creates = r.catalogue.marks("creates", callee.name)
         for link in r.catalogue.calls(callee.name):
             handed = calls.UNKNOWN
             if link.keywords is not None:
                 handed = Arguments(keywords=tuple((name, ()) for name in link.keywords))
             for receiver in members.shaped(r, link.receiver, callee.receiver, given.positional):
-                by = rows.made(r, receiver, given) if creates else receiver
+                by = rows.made(r, receiver, callee.name, given)
                 for value in r.attribute(by, link.method):
                     if isinstance(value, FunctionValue) or (
                         isinstance(value, External) and value.name != callee.name

@@ -58,7 +58,7 @@ class Signals:
         if isinstance(by, (Instance, ClassValue)):
             row = by.row if isinstance(by, Instance) else None
             if row is not None:
-                given += tuple(self._announced(signal, row.new))
+                given += tuple(self._announced(signal, row.new)) if row.new is not None else ()
                 row = replace(row, early=bool(self._resolver.catalogue.marks("precedes", signal)))
             given += (("sender", (ClassValue(by.cls),)), ("instance", (Instance(by.cls, row=row),)))
         yield from self.receivers(signal, comes_from, replace(calls.UNKNOWN, keywords=given))
