@@ -135,7 +135,8 @@ def _that_matter(r: Resolver, function: Function, name: str, values: Values) -> 
     function costs a reading of it, so nothing else is told apart."""
     if name == function.kwarg and name in function.tested:
         return values
-    use = _Use(name in function.selecting, name in function.tested, name in function.annotated)
+    annotated = name in function.annotated and name not in function.sorted
+    use = _Use(name in function.selecting, name in function.tested, annotated)
     kept = tuple(rows.as_asked(r, value, function) for value in values if _matters(r, use, value))
     if not kept and values and use.tests and name in function.optional:
         return (

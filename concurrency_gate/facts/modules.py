@@ -251,6 +251,21 @@ class Function:
         every = (*args.posonlyargs, *args.args, *args.kwonlyargs)
         return frozenset(a.arg for a in every if a.annotation is not None and _names_a_class(a.annotation))
 
+    @cached_property
+    def sorted(self) -> frozenset[str]:
+        """Names that the body sorts by their class, whatever their annotation says."""
+        found: set[str] = set()
+        for node in self.nodes:
+            if isinstance(node, ast.Match):
+                found |= _names_in(node.subject)
+            elif (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id == "isinstance"
+            ):
+                found.update(argument.id for argument in node.args[:1] if isinstance(argument, ast.Name))
+        return frozenset(found)
+
     @property
     def vararg(self) -> str | None:
         return self.node.args.vararg.arg if self.node.args.vararg else None

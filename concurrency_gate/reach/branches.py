@@ -20,6 +20,7 @@ from concurrency_gate.facts.values import (
     Instance,
     Value,
     Values,
+    union,
 )
 
 from . import settings
@@ -183,23 +184,54 @@ def _constructors(r: Resolver, init: Frame) -> Iterator[Frame]:
 
 
 def _derives(r: Resolver, test: ast.Call, scope: Scope, frame: Frame | None) -> bool | None:
-    """`issubclass(parameter, Class)` and `isinstance`, where a class may stand for one below it."""
+    """`issubclass(parameter, Class)` and `isinstance`, also with several classes."""
     if len(test.args) != 2:
         return None
-    given, wanted = _given(r, test.args[0], scope, frame), r.values(test.args[1], scope, frame)
-    if len(given) != 1 or len(wanted) != 1:
+    kind = _KINDS[test.func.id]  # type: ignore[attr-defined]
+    return _is_a(r, _given(r, test.args[0], scope, frame), kind, r.values(test.args[1], scope, frame))
+
+
+def matches(
+    r: Resolver, subject: ast.expr, case: ast.match_case, scope: Scope, frame: Frame | None
+) -> bool | None:
+    """Whether a `case` of classes may be taken; False where the subject is of none of them."""
+    patterns = case.pattern.patterns if isinstance(case.pattern, ast.MatchOr) else [case.pattern]
+    given = _given(r, subject, scope, frame)
+    known = {
+        _is_a(r, given, Instance, r.values(pattern.cls, scope, frame))
+        if isinstance(pattern, ast.MatchClass)
+        else None
+        for pattern in patterns
+    }
+    return False if known == {False} else None
+
+
+def _is_a(r: Resolver, given: Values, kind: type[ClassValue | Instance], wanted: Values) -> bool | None:
+    """Whether all that is given is of one of the wanted classes, or none of it; a class may stand for one below."""
+    classes = [
+        each
+        for value in wanted
+        for each in (union(*value.items, ()) if isinstance(value, Collection) else (value,))
+    ]
+    if not given or not classes or len(wanted) > 1:
         return None
-    (one,), (above,) = given, wanted
-    wants = _KINDS[test.func.id]  # type: ignore[attr-defined]
-    if (
-        not isinstance(one, (ClassValue, Instance))
-        or not isinstance(one, wants)
-        or not isinstance(above, ClassValue)
-    ):
+    answers = {_is_one(r, one, kind, above) for one in given for above in classes}
+    if answers == {False}:
+        return False
+    each_is = all(any(_is_one(r, one, kind, above) for above in classes) for one in given)
+    return True if each_is else None
+
+
+def _is_one(r: Resolver, one: Value, kind: type[ClassValue | Instance], above: Value) -> bool | None:
+    if not isinstance(one, (ClassValue, Instance)) or not isinstance(one, kind):
+        return None
+    if not isinstance(above, ClassValue):
         return None
     if r.classes.derives(one.cls, above.cls):
         return True
-    return None if r.classes.derives(above.cls, one.cls) else False
+    if isinstance(one, Instance) and one.exact:
+        return False
+    return None if any(r.classes.derives(cls, above.cls) for cls in r.subclasses(one.cls)) else False
 
 
 def _constants(values: Values) -> list[Constant]:

@@ -11,7 +11,7 @@ from concurrency_gate.facts.scopes import Scope
 from concurrency_gate.facts.values import Frame
 from concurrency_gate.facts.walk import LEAVES, parts_of
 
-from .branches import truth
+from .branches import matches, truth
 
 if TYPE_CHECKING:
     from concurrency_gate.facts.resolver import Resolver
@@ -29,12 +29,13 @@ class Visit(NamedTuple):
 
 
 class Guard(NamedTuple):
-    """An `if` or a handler around a node, the branch of the `if` that the node stands in, and whether that ends in
-    `raise`."""
+    """An `if`, a `case` or a handler around a node, the branch of the `if` that the node stands in, and whether that
+    ends in `raise`. `subject` is what a `case` is of."""
 
-    node: ast.If | ast.ExceptHandler
+    node: ast.If | ast.match_case | ast.ExceptHandler
     branch: bool
     raises: bool = False
+    subject: ast.expr | None = None
 
 
 Guards = tuple[Guard, ...]
@@ -84,15 +85,28 @@ def running(r: Resolver, roots: Sequence[ast.AST], scope: Scope, frame: Frame | 
     begins = getattr(roots[0], "lineno", 0) if roots else 0
     for visit, guards in _laid_out(r, roots, scope):
         conditions, raises = 0, False
-        for node, branch, ends_in_raise in guards:
-            if id(node) not in known:
-                known[id(node)] = truth(r, node.test, scope, frame) if isinstance(node, ast.If) else None
-            if known[id(node)] is (not branch):
+        for guard in guards:
+            key = id(guard.node)
+            if key not in known:
+                known[key] = _taken(r, guard, scope, frame)
+            if known[key] is (not guard.branch):
                 break
-            conditions += known[id(node)] is None
-            raises |= ends_in_raise and node.lineno >= begins
+            conditions += known[key] is None
+            raises |= guard.raises and _line(guard.node) >= begins
         else:
             yield visit._replace(raises=raises, conditions=conditions) if conditions or raises else visit
+
+
+def _taken(r: Resolver, guard: Guard, scope: Scope, frame: Frame | None) -> bool | None:
+    if isinstance(guard.node, ast.If):
+        return truth(r, guard.node.test, scope, frame)
+    if isinstance(guard.node, ast.match_case) and guard.subject is not None:
+        return matches(r, guard.subject, guard.node, scope, frame)
+    return None
+
+
+def _line(node: ast.If | ast.match_case | ast.ExceptHandler) -> int:
+    return node.pattern.lineno if isinstance(node, ast.match_case) else node.lineno
 
 
 def _laid_out(r: Resolver, roots: Sequence[ast.AST], scope: Scope) -> Iterable[tuple[Visit, Guards]]:
@@ -137,6 +151,8 @@ def _lay_out(properties: frozenset[str], roots: Sequence[ast.AST], scope: Scope)
                     stack += _suite(suite, node, where, (*guards, Guard(node, branch, _raises(suite))))
             stack.append((node.test, node, where, guards))
             continue
+        if isinstance(node, ast.match_case) and isinstance(parent, ast.Match):
+            guards = (*guards, Guard(node, True, _raises(node.body), parent.subject))
         if isinstance(node, ast.ExceptHandler):
             guards = (*guards, Guard(node, True, _raises(node.body)))
         for part in reversed(_parts(node)):
