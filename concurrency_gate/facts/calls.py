@@ -72,12 +72,12 @@ def arguments(r: Resolver, node: ast.Call, scope: Scope, frame: Frame | None) ->
             keywords.append((keyword.arg, values))
             continue
         only = values[0] if len(values) == 1 else None
-        if isinstance(only, Collection) and only.keys is not None and None not in only.keys:
-            keywords += [
-                (key, item) for key, item in zip(only.keys, only.items, strict=True) if key is not None
-            ]
-        else:
-            opaque = True
+        held = only.keys if isinstance(only, Collection) and only.keys is not None else (None,)
+        opaque = opaque or None in held
+        if isinstance(only, Collection):
+            taken = frame.function.popped if frame is not None else frozenset()
+            pairs = zip(held, only.items, strict=False)
+            keywords += [(key, item) for key, item in pairs if key is not None and key not in taken]
     return Arguments(tuple(positional), tuple(keywords), rest, opaque)
 
 

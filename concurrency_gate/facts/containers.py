@@ -151,10 +151,11 @@ def filled(r: Resolver, values: Values, name: str, scope: Scope, within: Frame |
     module = scope.module
     is_local = scope.kind == "function" and not _is_attribute(scope, name)
     puts = [put for put in stores(module).get(name, ()) if not is_local or put[0] is scope]
-    if not puts:
+    escapes = is_local and _escapes(scope, name)
+    if not puts and not escapes:
         return values
-    items: list[Values] = []
-    keys: list[str | None] = []
+    items: list[Values] = [()] if escapes else []
+    keys: list[str | None] = [None] if escapes else []
     for store_scope, key, node, how in puts:
         for frame in (within,) if is_local else r.callers.frames_of_scope(store_scope):
             put = r.values(node, store_scope, frame)
@@ -174,6 +175,25 @@ def filled(r: Resolver, values: Values, name: str, scope: Scope, within: Frame |
         else:
             found.append(value)
     return tuple(found)
+
+
+def _escapes(scope: Scope, name: str) -> bool:
+    """Whether others may fill a local container, or `update` does by keywords."""
+
+    def is_it(node: ast.AST) -> bool:
+        return isinstance(node, ast.Name) and node.id == name
+
+    for node in _nodes_of(scope):
+        if isinstance(node, ast.Call):
+            given = (*node.args, *(keyword.value for keyword in node.keywords if keyword.arg is not None))
+            updates = (
+                isinstance(node.func, ast.Attribute) and node.func.attr == "update" and bool(node.keywords)
+            )
+            if any(map(is_it, given)) or (updates and is_it(node.func.value)):  # type: ignore[attr-defined]
+                return True
+        elif isinstance(node, ast.AugAssign) and is_it(node.target):
+            return True
+    return False
 
 
 def _is_attribute(scope: Scope, name: str) -> bool:

@@ -282,7 +282,7 @@ class Function:
             if (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Attribute)
-                and node.func.attr == "get"
+                and node.func.attr in ("get", "pop")
             ):
                 read += self._is_kwarg(node.func.value)
             elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
@@ -292,6 +292,21 @@ class Function:
             elif isinstance(node, ast.keyword) and node.arg is None:
                 read += self._is_kwarg(node.value)
         return read == sum(map(self._is_kwarg, ast.walk(self.node)))
+
+    @cached_property
+    def popped(self) -> frozenset[str]:
+        """Keywords that the body takes out of its `**kwargs`."""
+        calls = (
+            node for node in self.nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        )
+        keys = (
+            call.args[0]
+            for call in calls
+            if call.func.attr == "pop" and call.args and self._is_kwarg(call.func.value)  # type: ignore[attr-defined]
+        )
+        return frozenset(
+            key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)
+        )
 
     def _is_kwarg(self, node: ast.AST) -> bool:
         return isinstance(node, ast.Name) and node.id == self.kwarg

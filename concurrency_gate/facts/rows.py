@@ -139,6 +139,8 @@ def unset(r: Resolver, node: ast.Attribute, scope: Scope, frame: Frame | None) -
         return ()
     found: list[Constant] = []
     for owner in r.values(node.value, scope, frame):
+        if owner == Constant(None):
+            continue
         row = owner.row if isinstance(owner, Instance) else None
         empty = dict(row.unset) if row is not None else {}
         if not isinstance(owner, Instance) or row is None or node.attr not in empty:

@@ -302,7 +302,11 @@ def _looked_up(node: ast.expr) -> tuple[str | None, ast.expr | None]:
     default: ast.expr | None = None
     if isinstance(node, ast.Subscript):
         index = node.slice
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
+    elif (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("get", "pop")
+    ):
         index, default = (*node.args, None, None)[:2]
     is_text = isinstance(index, ast.Constant) and isinstance(index.value, str)
     return (index.value if is_text else None), default  # type: ignore[union-attr]
