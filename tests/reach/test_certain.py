@@ -1,0 +1,444 @@
+"""What is sure of a call decides which branches it can take: the rows it saves, the keywords it gives, the classes.
+
+Each of these was told wrongly for a service. A line that ends in `#> CG201` expects that finding there; nothing else
+may be found.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from .test_reach import expected, found, judged
+
+CASES = {
+    "a row is of the class whose manager gave it": """
+        import requests
+        from django.db import models, transaction
+        from django.db.models.signals import post_save
+
+        class Form(models.Model):
+            name = models.TextField()
+            count = models.IntegerField(default=0)
+
+            def save(self, *args, **kwargs):
+                self.name = self.name.strip()
+                super().save(*args, **kwargs)
+
+        class Dictionary(Form):
+            class Meta:
+                proxy = True
+
+        def publish(sender, instance=None, **kwargs):
+            requests.post("https://example.org", timeout=3)
+
+        post_save.connect(publish, sender=Dictionary)
+
+        def green(pk):
+            with transaction.atomic():
+                form = Form.objects.select_for_update().get(pk=pk)
+                form.count -= 1
+                form.save(update_fields=["count"])
+
+        def green_created(name):
+            Form.objects.get_or_create(name=name)
+
+        def red(pk):
+            with transaction.atomic():
+                Dictionary.objects.get(pk=pk).save()  #> CG201
+        """,
+    "save is given no keyword of the project's own": """
+        import requests
+        from django.db import models, transaction
+
+        class Profile(models.Model):
+            name = models.TextField()
+
+            def save(self, *args, update_image=False, **kwargs):
+                if update_image:
+                    requests.post("https://example.org", timeout=3)
+                super().save(*args, **kwargs)
+
+        class Parsed(models.Model):
+            name = models.TextField()
+
+            def save(self, asynchronous=False, *args, **kwargs):
+                super().save(*args, **kwargs)
+                self.update(asynchronous)
+
+            def update(self, asynchronous=False):
+                if asynchronous:
+                    requests.post("https://example.org", timeout=3)
+
+        def green(name):
+            Profile.objects.update_or_create(name=name, defaults={"name": "b"})
+
+        def green_positional(name):
+            Parsed.objects.get_or_create(name=name)
+
+        def green_create(name):
+            with transaction.atomic():
+                Profile.objects.create(name=name)
+
+        def red(pk):
+            with transaction.atomic():
+                Profile.objects.get(pk=pk).save(update_image=True)  #> CG201
+        """,
+    "a case of another class": """
+        import requests
+        from django.db import models, transaction
+
+        class Section(models.Model):
+            name = models.TextField()
+
+        class Reservation(models.Model):
+            name = models.TextField()
+
+        class Client:
+            @classmethod
+            def delete_section(cls, obj: Section):
+                requests.delete("https://example.org/section", timeout=3)
+
+            @classmethod
+            def forget(cls, obj: Reservation):
+                obj.name = ""
+
+        class Service:
+            @classmethod
+            def delete(cls, obj: Section | Reservation) -> None:
+                match obj:
+                    case Section():
+                        Client.delete_section(obj)
+                    case Reservation():
+                        Client.forget(obj)
+                    case _:
+                        raise TypeError(obj)
+
+        def told(obj: Section | Reservation) -> None:
+            if isinstance(obj, Section):
+                Client.delete_section(obj)
+
+        def green(instance: Reservation) -> None:
+            with transaction.atomic():
+                Service.delete(obj=instance)
+
+        def green_read(pk):
+            with transaction.atomic():
+                Service.delete(Reservation.objects.get(pk=pk))
+
+        def green_isinstance(instance: Reservation) -> None:
+            with transaction.atomic():
+                told(instance)
+
+        def red(instance: Section) -> None:
+            with transaction.atomic():
+                Service.delete(obj=instance)  #> CG201
+        """,
+    "a new row has no key before it is saved": """
+        import requests
+        from django.db import models, transaction
+        from django.db.models.signals import pre_save
+        from django.dispatch import receiver
+
+        class Purpose(models.Model):
+            name = models.TextField()
+            image = models.TextField(null=True)
+
+        @receiver(pre_save, sender=Purpose, dispatch_uid="purpose")
+        def purge(sender, **kwargs):
+            instance = kwargs["instance"]
+            if instance.pk is not None:
+                previous: Purpose | None = Purpose.objects.filter(pk=instance.pk).first()
+                if previous is not None and previous.image is not None:
+                    requests.post("https://example.org", timeout=3)
+
+        def green(name):
+            Purpose.objects.get_or_create(name=name)
+
+        @transaction.atomic
+        def green_create(name):
+            Purpose.objects.create(name=name)
+
+        @transaction.atomic
+        def green_new(name):
+            Purpose(name=name).save()
+
+        @transaction.atomic
+        def red(pk):
+            Purpose.objects.get(pk=pk).save()  #> CG201
+        """,
+    "a row that is built and saved is created": """
+        from celery import shared_task
+        from django.db import models, transaction
+        from django.db.models.signals import post_save
+        from django.dispatch import receiver
+
+        @shared_task
+        def disconnect(pk):
+            return pk
+
+        class Channel(models.Model):
+            name = models.TextField()
+            deleted_at = models.DateTimeField(null=True)
+
+            @classmethod
+            def create(cls, **kwargs):
+                with transaction.atomic():
+                    channel = cls(**kwargs)
+                    channel.name = "a"
+                    channel.save()
+                return channel
+
+            def save(self, *args, **kwargs):
+                if self.name == "b":
+                    raise ValueError(self.name)
+                return super().save(*args, **kwargs)
+
+        @receiver(post_save, sender=Channel)
+        def saved(sender: Channel, instance: Channel, created: bool, *args, **kwargs) -> None:
+            if created:
+                instance.name = "c"
+            elif instance.deleted_at:
+                disconnect.apply_async((instance.pk,), countdown=5)
+            else:
+                instance.name = "d"
+
+        def green():
+            with transaction.atomic():
+                Channel.create(name="x")
+
+        @transaction.atomic
+        def red(pk):
+            channel = Channel.objects.get(pk=pk)
+            channel.save()  #> CG202
+        """,
+    "a row that was read is not created": """
+        import requests
+        from django.db import models, transaction
+        from django.db.models.signals import post_save
+
+        class Datum(models.Model):
+            value = models.TextField()
+            deleted = models.BooleanField(default=False)
+
+            def soft_delete(self):
+                self.deleted = True
+                self.save()
+
+        def linked(sender, instance=None, created=False, **kwargs):
+            if created and instance.value:
+                requests.post("https://example.org", timeout=3)
+
+        post_save.connect(linked, sender=Datum)
+
+        def iterate(queryset):
+            for row in queryset:
+                yield row
+
+        @transaction.atomic
+        def green(pk):
+            datum = Datum.objects.select_for_update().get(pk=pk)
+            datum.save(update_fields=["value"])
+
+        @transaction.atomic
+        def green_method(pk):
+            Datum.objects.get(pk=pk).soft_delete()
+
+        @transaction.atomic
+        def green_loop():
+            for datum in Datum.objects.filter(value="a"):
+                datum.soft_delete()
+
+        @transaction.atomic
+        def green_generator():
+            for datum in iterate(Datum.objects.filter(value="a")):
+                datum.soft_delete()
+
+        @transaction.atomic
+        def red(value):
+            Datum(value=value).save()  #> CG201
+
+        class Project(models.Model):
+            status = models.TextField()
+
+            def save(self, *args, **kwargs):
+                if self.pk:
+                    old = Project.objects.get(pk=self.pk)
+                    if old.status != self.status:
+                        super().save(update_fields=["status"])
+                super().save(*args, **kwargs)
+
+        def validation(sender, **kwargs):
+            created = kwargs["created"]
+            if created:
+                requests.post("https://example.org", timeout=3)
+
+        post_save.connect(validation, sender=Project)
+
+        class Location(models.Model):
+            project = models.ForeignKey(Project, on_delete=models.CASCADE)
+
+            def save(self, *args, **kwargs):
+                super().save(*args, **kwargs)
+                self.project.status = "b"
+                self.project.save()
+
+        @transaction.atomic
+        def green_project(pk):
+            project = Project.objects.get(pk=pk)
+            project.status = "a"
+            project.save(update_fields=["status"])
+
+        @transaction.atomic
+        def green_related(pk):
+            Location.objects.get(pk=pk).save()  #> CG201
+
+        @transaction.atomic
+        def green_second_save(name):
+            project = Project.objects.get(pk=name)
+            Location.objects.create(project=project)  #> CG201
+
+        @transaction.atomic
+        def red_project():
+            Project.objects.create(status="a")  #> CG201
+        """,
+    "a keyword that is popped from kwargs": """
+        import requests
+        from django.db import models, transaction
+
+        class SignUp(models.Model):
+            name = models.TextField()
+
+            @transaction.atomic
+            def delete(self, *args, **kwargs):
+                cancelled = kwargs.pop("payment_cancelled", False)
+                bypass = kwargs.pop("bypass", False)
+                if not bypass:
+                    requests.post("https://example.org", timeout=3)  #> CG201
+                if not bypass and cancelled:
+                    return
+                super().delete(*args, **kwargs)
+
+        @transaction.atomic
+        def green(pk):
+            SignUp.objects.get(pk=pk).delete(bypass=True, payment_cancelled=True)
+
+        @transaction.atomic
+        def green_dict(pk, amount):
+            options = {"bypass": True, "refunded": amount > 3}
+            if amount:
+                options["partially"] = amount < 9
+            SignUp.objects.get(pk=pk).delete(**options)
+
+        @transaction.atomic
+        def red(pk):
+            SignUp.objects.get(pk=pk).delete(payment_cancelled=True)  #> CG201
+        """,
+    "the default of a column of a new row": """
+        import requests
+        from django.db import models, transaction
+        from django.db.models.signals import pre_save
+        from django.dispatch import receiver
+
+        class Employment(models.Model):
+            user = models.TextField()
+            is_approved = models.BooleanField(default=False)
+
+        @receiver(pre_save, sender=Employment)
+        def mail(sender, **kwargs):
+            employment = kwargs.get("instance", None)
+            if not employment:
+                return
+            try:
+                obj = sender.objects.get(pk=employment.pk)
+            except sender.DoesNotExist:
+                if employment.is_approved:
+                    requests.post("https://example.org/added", timeout=3)
+            else:
+                if not obj.is_approved and employment.is_approved:
+                    requests.post("https://example.org/approved", timeout=3)
+
+        def green(user):
+            Employment.objects.get_or_create(user=user)
+
+        @transaction.atomic
+        def green_create(user):
+            Employment.objects.create(user=user)
+
+        def red(user):
+            Employment.objects.get_or_create(user=user, defaults=dict(is_approved=True))  #> CG201
+        """,
+    "a setting that nothing sets": """
+        from celery import shared_task
+        from django.conf import settings
+        from django.db import transaction
+
+        @shared_task
+        def process(pk):
+            return pk
+
+        def on_transaction_commit(func):
+            if getattr(settings, "CELERY_TASK_ALWAYS_EAGER", False):
+                func()
+            else:
+                transaction.on_commit(func)
+
+        @transaction.atomic
+        def green(pk):
+            on_transaction_commit(lambda: process.delay(pk))
+
+        @transaction.atomic
+        def red(pk):
+            process.delay(pk)  #> CG202
+        """,
+    "a dict that something else fills may hold any key": """
+        import requests
+        from django.db import models, transaction
+        def deliver(**kwargs):
+            if kwargs.get("send"):
+                requests.post("https://x.example", timeout=1)
+        def a(flag):
+            with transaction.atomic():
+                options = {}
+                options["send"] = True
+                deliver(**options)  #> CG201
+        def b(flag):
+            with transaction.atomic():
+                options = {"x": 1}
+                options.update(send=True)
+                deliver(**options)  #> CG201
+        def c(flag, **kwargs):
+            with transaction.atomic():
+                kwargs["send"] = True
+                deliver(**kwargs)  #> CG201
+        def d(flag):
+            with transaction.atomic():
+                options = dict(x=1)
+                options.setdefault("send", True)
+                deliver(**options)  #> CG201
+        def e(flag):
+            with transaction.atomic():
+                options = {"send": True}
+                options |= {"y": 1}
+                deliver(**options)  #> CG201
+        def f(flag):
+            with transaction.atomic():
+                options = {}
+                fill(options)
+                deliver(**options)  #> CG201
+        def fill(options):
+            options["send"] = True
+        def g(flag):
+            c(flag)
+        """,
+}
+
+
+@pytest.mark.parametrize("code", CASES.values(), ids=CASES)
+def test_only_what_a_call_can_reach_is_told(code: str, tmp_path: Path) -> None:
+    texts = {"app/__init__.py": "", "app/main.py": textwrap.dedent(code).lstrip("\n")}
+    wanted = expected(texts)
+    assert wanted
+    assert found(judged(tmp_path, texts)) == wanted
