@@ -75,7 +75,7 @@ def arguments(r: Resolver, node: ast.Call, scope: Scope, frame: Frame | None) ->
         held = only.keys if isinstance(only, Collection) and only.keys is not None else (None,)
         opaque = opaque or None in held
         if isinstance(only, Collection):
-            taken = frame.function.popped if frame is not None else frozenset()
+            taken = frame.function.asks.popped if frame is not None else frozenset()
             pairs = zip(held, only.items, strict=False)
             keywords += [(key, item) for key, item in pairs if key is not None and key not in taken]
     return Arguments(tuple(positional), tuple(keywords), rest, opaque)
@@ -111,7 +111,7 @@ def _left_at_default(
     for name, default in function.defaults.items():
         if (
             name in given
-            or name not in function.tested
+            or name not in function.asks.tested
             or not isinstance(default, (ast.Constant, ast.Attribute))
         ):
             continue
@@ -133,10 +133,10 @@ def _that_matter(r: Resolver, function: Function, name: str, values: Values) -> 
     """Callables and classes; instances where no annotation says what they are; strings that pick something;
     None and booleans that an `if` tests, and that an optional argument is not None. Each way of calling a
     function costs a reading of it, so nothing else is told apart."""
-    if name == function.kwarg and name in function.tested:
+    if name == function.kwarg and name in function.asks.tested:
         return values
-    annotated = name in function.annotated and name not in function.sorted
-    use = _Use(name in function.selecting, name in function.tested, annotated)
+    annotated = name in function.asks.annotated and name not in function.asks.sorted
+    use = _Use(name in function.asks.selecting, name in function.asks.tested, annotated)
     kept = tuple(rows.as_asked(r, value, function) for value in values if _matters(r, use, value))
     if not kept and values and use.tests and name in function.optional:
         return (

@@ -93,14 +93,14 @@ def _is_table(r: Resolver, cls: Class) -> bool:
 
 def as_asked(r: Resolver, value: Value, function: Function) -> Value:
     """The value with what the function may ask of the row: all else would only make other frames of it."""
-    if not isinstance(value, Instance) or value.row is None or function.goes_on:
+    if not isinstance(value, Instance) or value.row is None or function.asks.goes_on:
         return value
     row = value.row
-    unset = tuple(item for item in row.unset if item[0] in function.asked)
+    unset = tuple(item for item in row.unset if item[0] in function.asks.asked)
     if not row.early:
         unset = tuple(item for item in unset if not _is_key(r, value.cls, item[0]))
-    saves = row.new is not None and not function.called.isdisjoint(r.catalogue.firing)
-    matters = unset or saves or (row.own and function.probed)
+    saves = row.new is not None and not function.asks.called.isdisjoint(r.catalogue.firing)
+    matters = unset or saves or (row.own and function.asks.probed)
     return replace(value, row=replace(row, unset=unset) if matters else None)
 
 
@@ -178,7 +178,7 @@ def _stored(scope: Scope) -> set[str]:
 
 def _is_before_save(node: ast.Attribute, function: Function) -> bool:
     """Whether a key is asked for before the method goes on with the one that inserts the row."""
-    return function.goes_on is not None and position(node) < function.goes_on
+    return function.asks.goes_on is not None and position(node) < function.asks.goes_on
 
 
 # -- columns -----------------------------------------------------------------------------------------------------

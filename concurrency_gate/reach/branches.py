@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from concurrency_gate.facts import calls, rows
-from concurrency_gate.facts.modules import Class
-from concurrency_gate.facts.scopes import Binding, Scope
+from concurrency_gate.facts.scopes import Scope
 from concurrency_gate.facts.values import (
     ClassValue,
     Collection,
@@ -23,17 +21,31 @@ from concurrency_gate.facts.values import (
     union,
 )
 
-from . import settings
+from . import sure
+from .layout import Guard, laid_out
 
 if TYPE_CHECKING:
     from concurrency_gate.facts.resolver import Resolver
 
-_HOPS = 3
-"""How many local names a test is followed through: `now = immediate and not busy()`, then `if now:`."""
 _KINDS: dict[str, type[ClassValue | Instance]] = {"issubclass": ClassValue, "isinstance": Instance}
 
 
-def truth(r: Resolver, test: ast.expr, scope: Scope, frame: Frame | None, hops: int = _HOPS) -> bool | None:
+def taken(r: Resolver, guard: Guard, scope: Scope, frame: Frame | None, hops: int = sure.HOPS) -> bool | None:
+    """Whether what stands under a guard's first branch is known to run, or not to; a loop does unless it is over
+    nothing."""
+    node = guard.node
+    if isinstance(node, ast.If):
+        return truth(r, node.test, scope, frame, hops)
+    if isinstance(node, ast.For):
+        return not (isinstance(node.iter, ast.Name) and stays_empty(r, node.iter, scope, frame, hops))
+    if isinstance(node, ast.match_case) and guard.subject is not None:
+        return matches(r, guard.subject, node, scope, frame)
+    return None
+
+
+def truth(
+    r: Resolver, test: ast.expr, scope: Scope, frame: Frame | None, hops: int = sure.HOPS
+) -> bool | None:
     """Whether a test is known to be true or false here; None where it is not known."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         known = truth(r, test.operand, scope, frame, hops)
@@ -48,7 +60,7 @@ def truth(r: Resolver, test: ast.expr, scope: Scope, frame: Frame | None, hops: 
         return _compared(r, test, scope, frame)
     if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id in _KINDS:
         return _derives(r, test, scope, frame)
-    if isinstance(test, ast.Call) and _probe(test) == "hasattr" and len(test.args) == 2:
+    if isinstance(test, ast.Call) and sure.probe(test) == "hasattr" and len(test.args) == 2:
         name = test.args[1]
         absent = isinstance(name, ast.Constant) and rows.lacks(r, test.args[0], str(name.value), scope, frame)
         return False if absent else None
@@ -57,25 +69,83 @@ def truth(r: Resolver, test: ast.expr, scope: Scope, frame: Frame | None, hops: 
         values = r.values(asked, scope, frame)
         if values and all(isinstance(v, External) and r.catalogue.marks("open", v.name) for v in values):
             return True
+    if isinstance(test, ast.Call) and hops:
+        answer = _answered(r, test, scope, frame, hops - 1)
+        if answer is not None:
+            return answer
     if isinstance(test, ast.Name) and hops:
-        assigned = _assigned(test, scope)
+        if stays_empty(r, test, scope, frame, hops):
+            return False
+        assigned = sure.assigned_once(test, scope)
         if assigned is not None:
             return truth(r, assigned, scope, frame, hops - 1)
-    truths = {bool(value.value) for value in _constants(_given(r, test, scope, frame))}
+    truths = {bool(value.value) for value in _constants(sure.given(r, test, scope, frame))}
     return truths.pop() if len(truths) == 1 else None
+
+
+def _answered(r: Resolver, test: ast.Call, scope: Scope, frame: Frame | None, hops: int) -> bool | None:
+    """What a function of the project says that does nothing but answer."""
+    callees = r.values(test.func, scope, frame)
+    if len(callees) != 1 or not isinstance(callees[0], FunctionValue):
+        return None
+    answer = callees[0].function.asks.answer
+    if answer is None:
+        return None
+    inner = calls.frame_of(r, callees[0], r.arguments(test, scope, frame))
+    return truth(r, answer, inner.function.scope, inner, hops)
+
+
+def stays_empty(r: Resolver, name: ast.Name, scope: Scope, frame: Frame | None, hops: int) -> bool:
+    """Whether a local container is empty at first, and whatever would fill it stands in a branch that is not taken."""
+    made = sure.assigned_once(name, scope) if hops else None
+    if not isinstance(made, (ast.List, ast.Dict, ast.Set)) or list(ast.iter_child_nodes(made))[1:]:
+        return False
+    if getattr(made, "elts", None) or getattr(made, "keys", None):
+        return False
+    guards = {id(visit.node): around for visit, around in laid_out(r, scope.node.body, scope)}  # type: ignore[attr-defined]
+    for node in ast.walk(scope.node):
+        if isinstance(node, ast.Call) and _may_fill(node, name.id):
+            around = guards.get(id(node), ())
+            if not any(taken(r, guard, scope, frame, hops - 1) is (not guard.branch) for guard in around):
+                return False
+        elif isinstance(node, (ast.AugAssign, ast.Assign, ast.Return, ast.Yield)):
+            held = [node.target] if isinstance(node, ast.AugAssign) else [node.value]
+            held += [target for target in getattr(node, "targets", ()) if not isinstance(target, ast.Name)]
+            if any(_names(part, name.id) for part in held if part is not None):
+                return False  # filled as it stands, or under another name
+    return True
+
+
+def _may_fill(call: ast.Call, name: str) -> bool:
+    given = [
+        part for part in (*call.args, *(k.value for k in call.keywords)) if not isinstance(part, ast.Starred)
+    ]
+    asks = isinstance(call.func, ast.Name) and call.func.id in ("len", "bool", "any", "all")
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    return any(_names(part, name) for part in ([] if asks else given)) or (
+        owner is not None and _names(owner, name)
+    )
+
+
+def _names(node: ast.AST, name: str) -> bool:
+    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
 
 
 def _compared(r: Resolver, test: ast.Compare, scope: Scope, frame: Frame | None) -> bool | None:
     if len(test.ops) != 1:
         return None
     operator, right = test.ops[0], test.comparators[0]
+    if isinstance(test.left, ast.Call) and sure.probe(test.left) == "len" and isinstance(operator, ast.Gt):
+        counted = test.left.args[0] if test.left.args else None
+        empty = isinstance(counted, ast.Name) and stays_empty(r, counted, scope, frame, sure.HOPS - 1)
+        return False if empty and isinstance(right, ast.Constant) and right.value == 0 else None
     if isinstance(operator, (ast.In, ast.NotIn)):
         found = _contains(r, test.left, right, scope, frame)
         return None if found is None else found == isinstance(operator, ast.In)
     positive = isinstance(operator, (ast.Is, ast.Eq))
     if not positive and not isinstance(operator, (ast.IsNot, ast.NotEq)):
         return None
-    given = _given(r, test.left, scope, frame)
+    given = sure.given(r, test.left, scope, frame)
     if isinstance(right, ast.Constant) and right.value is None:
         nones = {isinstance(value, Constant) and value.value is None for value in given}
         return nones.pop() == positive if len(nones) == 1 else None
@@ -98,13 +168,13 @@ def _contains(
     those listed."""
     if isinstance(holder, (ast.Tuple, ast.List, ast.Set)):
         listed = [value for part in holder.elts for value in r.values(part, scope, frame) or (None,)]
-        return _is_one_of(r, _given(r, item, scope, frame), listed)
+        return _is_one_of(r, sure.given(r, item, scope, frame), listed)
     if not isinstance(item, ast.Constant) or not isinstance(item.value, str):
         return None
-    keys = _keywords(holder, frame)
+    keys = sure.keywords(holder, frame)
     if keys is not None:
         return True if item.value in keys else None if None in keys else False
-    texts = _configured(r, holder, scope, frame) if isinstance(holder, ast.Attribute) else ()
+    texts = sure.configured(r, holder, scope, frame) if isinstance(holder, ast.Attribute) else ()
     if len(texts) == 1 and isinstance(texts[0], Constant) and isinstance(texts[0].value, str):
         return item.value in texts[0].value
     return None
@@ -123,72 +193,12 @@ def _is_one_of(r: Resolver, given: Values, listed: Sequence[Value | None]) -> bo
     return None if r.subclasses(cls) else True
 
 
-def _configured(r: Resolver, node: ast.Attribute, scope: Scope, frame: Frame | None) -> Values:
-    """What the settings say of an attribute that is one of them."""
-    owners = r.values(node.value, scope, frame)
-    if not owners or not all(
-        isinstance(o, External) and r.catalogue.marks("configures", o.name) for o in owners
-    ):
-        return ()
-    value = settings.agreed(r, node.attr)
-    return () if value is None else (value,)
-
-
-def _kept(r: Resolver, node: ast.Attribute, frame: Frame | None) -> Values:
-    """What the constructor was given for an attribute of `self` that nothing else sets."""
-    receiver = frame.receiver if frame is not None else None
-    if frame is None or not isinstance(receiver, Instance) or receiver.init is None:
-        return ()
-    if not isinstance(node.value, ast.Name) or node.value.id != frame.function.receiver_name:
-        return ()
-    made = {init.function: init for init in _constructors(r, receiver.init)}
-    found = [
-        (function, binding)
-        for base in r.classes.order(receiver.cls)
-        if isinstance(base, Class)
-        for name, function, binding in base.assigned
-        if name == node.attr
-    ]
-    if len(found) != 1 or found[0][0] not in made:
-        return ()
-    (function, binding), form = found[0], rf"\.{node.attr}\s*(?::[^=\n]+)?=[^=]"
-    path = function.module.path
-    if list(r.project.files_with(node.attr, form)) != [path]:
-        return ()
-    if len(re.findall(form.encode(), r.project.text(path))) != 1:
-        return ()
-    value = binding.node if isinstance(binding, Binding) else None
-    if not isinstance(value, ast.Name) or len(function.scope.bindings.get(value.id, ())) != 1:
-        return ()
-    return made[function].argument(value.id) or ()
-
-
-def _constructors(r: Resolver, init: Frame) -> Iterator[Frame]:
-    """The frame of a constructor, and those of the ones that it goes on with in `super().__init__(...)`."""
-    for _ in range(_HOPS):
-        yield init
-        calls_on = [
-            call
-            for call in init.function.nodes
-            if isinstance(call, ast.Call)
-            and isinstance(call.func, ast.Attribute)
-            and call.func.attr == "__init__"
-        ]
-        if len(calls_on) != 1:
-            return
-        scope = init.function.scope
-        above = [v for v in r.values(calls_on[0].func, scope, init) if isinstance(v, FunctionValue)]
-        if len(above) != 1:
-            return
-        init = calls.frame_of(r, above[0], r.arguments(calls_on[0], scope, init))
-
-
 def _derives(r: Resolver, test: ast.Call, scope: Scope, frame: Frame | None) -> bool | None:
     """`issubclass(parameter, Class)` and `isinstance`, also with several classes."""
     if len(test.args) != 2:
         return None
     kind = _KINDS[test.func.id]  # type: ignore[attr-defined]
-    return _is_a(r, _given(r, test.args[0], scope, frame), kind, r.values(test.args[1], scope, frame))
+    return _is_a(r, sure.given(r, test.args[0], scope, frame), kind, r.values(test.args[1], scope, frame))
 
 
 def matches(
@@ -196,7 +206,7 @@ def matches(
 ) -> bool | None:
     """Whether a `case` of classes may be taken; False where the subject is of none of them."""
     patterns = case.pattern.patterns if isinstance(case.pattern, ast.MatchOr) else [case.pattern]
-    given = _given(r, subject, scope, frame)
+    given = sure.given(r, subject, scope, frame)
     known = {
         _is_a(r, given, Instance, r.values(pattern.cls, scope, frame))
         if isinstance(pattern, ast.MatchClass)
@@ -238,101 +248,3 @@ def _constants(values: Values) -> list[Constant]:
     """The values, if all are constants; none if any is not."""
     found = [value for value in values if isinstance(value, Constant)]
     return found if len(found) == len(values) else []
-
-
-def _given(r: Resolver, node: ast.expr, scope: Scope, frame: Frame | None, hops: int = _HOPS) -> Values:
-    """What this call is sure to give an expression: a parameter that it fills, one of its other keywords, or an
-    attribute; also under the one local name that it is assigned to."""
-    if isinstance(node, ast.Name):
-        assigned = _assigned(node, scope) if hops else None
-        if assigned is not None:
-            return _given(r, assigned, scope, frame, hops - 1)
-        while frame is not None and not _bindings(node, frame.function.scope):
-            frame = frame.closure  # a parameter of a function around this one
-        if (
-            frame is None
-            or frame.argument(node.id) is None
-            or len(_bindings(node, frame.function.scope)) != 1
-        ):
-            return ()
-        return frame.argument(node.id) or ()
-    if isinstance(node, ast.Attribute):
-        return (
-            _configured(r, node, scope, frame) or _kept(r, node, frame) or rows.unset(r, node, scope, frame)
-        )
-    if isinstance(node, ast.Call) and _probe(node) == "getattr" and len(node.args) == 3:
-        return _attribute_or_default(r, node, scope, frame)
-    key, default = _looked_up(node)
-    keys = _keywords(node.func.value if isinstance(node, ast.Call) else node.value, frame) if key else None  # type: ignore[attr-defined]
-    if key is None or keys is None:
-        return ()
-    if key in keys:
-        return keys[key]
-    if None in keys:
-        return ()
-    return (Constant(None),) if default is None else r.values(default, scope, frame)
-
-
-def _probe(node: ast.Call) -> str:
-    return node.func.id if isinstance(node.func, ast.Name) else ""
-
-
-def _attribute_or_default(r: Resolver, node: ast.Call, scope: Scope, frame: Frame | None) -> Values:
-    """What `getattr(owner, "name", default)` is sure to give: a setting that nothing sets has its default."""
-    owner, name, default = node.args
-    if not isinstance(name, ast.Constant) or not isinstance(name.value, str):
-        return ()
-    configures = [
-        isinstance(value, External) and bool(r.catalogue.marks("configures", value.name))
-        for value in r.values(owner, scope, frame)
-    ]
-    if configures and all(configures):
-        value = settings.agreed(r, name.value)
-        if value is not None:
-            return (value,)
-        absent = not any(True for _ in settings.said(r, name.value))
-    else:
-        absent = rows.lacks(r, owner, name.value, scope, frame)
-    return r.values(default, scope, frame) if absent else ()
-
-
-def _looked_up(node: ast.expr) -> tuple[str | None, ast.expr | None]:
-    """The key and the default of `kwargs.get("key", default)`; the key of `kwargs["key"]`."""
-    index: ast.expr | None = None
-    default: ast.expr | None = None
-    if isinstance(node, ast.Subscript):
-        index = node.slice
-    elif (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr in ("get", "pop")
-    ):
-        index, default = (*node.args, None, None)[:2]
-    is_text = isinstance(index, ast.Constant) and isinstance(index.value, str)
-    return (index.value if is_text else None), default  # type: ignore[union-attr]
-
-
-def _keywords(node: ast.expr, frame: Frame | None) -> dict[str | None, Values] | None:
-    """What this call puts into `**kwargs`, where the expression is that; under the key None, what else may be there."""
-    if frame is None or not isinstance(node, ast.Name) or node.id != frame.function.kwarg:
-        return None
-    given = frame.argument(node.id) or ()
-    if len(given) != 1 or not frame.function.keeps_keywords:
-        return None
-    (found,) = given
-    if not isinstance(found, Collection) or found.keys is None:
-        return None
-    return dict(zip(found.keys, found.items, strict=True))
-
-
-def _bindings(name: ast.Name, scope: Scope) -> list[object]:
-    return list(scope.bindings.get(name.id, ()))
-
-
-def _assigned(name: ast.Name, scope: Scope) -> ast.expr | None:
-    """The one thing that a function assigns to a local name."""
-    bindings = scope.bindings.get(name.id, ()) if scope.kind == "function" else ()
-    if len(bindings) != 1 or bindings[0].kind != "value" or bindings[0].path:
-        return None
-    node = bindings[0].node
-    return node if isinstance(node, ast.expr) else None

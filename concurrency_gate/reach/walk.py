@@ -3,78 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from concurrency_gate.facts.scopes import Scope
 from concurrency_gate.facts.values import Frame
-from concurrency_gate.facts.walk import LEAVES, parts_of
 
-from .branches import matches, truth
+from .branches import taken
+from .layout import Guard, Visit, laid_out
 
 if TYPE_CHECKING:
     from concurrency_gate.facts.resolver import Resolver
-
-
-class Visit(NamedTuple):
-    """A node with its parent and the scope that its names belong to; whether what follows it raises in the end; and how
-    many of the tests and handlers around it may be taken or not."""
-
-    node: ast.AST
-    parent: ast.AST | None
-    scope: Scope
-    raises: bool = False
-    conditions: int = 0
-
-
-class Guard(NamedTuple):
-    """An `if`, a `case` or a handler around a node, the branch of the `if` that the node stands in, and whether that
-    ends in `raise`. `subject` is what a `case` is of."""
-
-    node: ast.If | ast.match_case | ast.ExceptHandler
-    branch: bool
-    raises: bool = False
-    subject: ast.expr | None = None
-
-
-Guards = tuple[Guard, ...]
-
-
-@dataclass(slots=True)
-class Layout:
-    """The nodes of a body that can lead anywhere, in the order of the text. `spans` says which of them stand in
-    a statement, or in an expression right in one, by its `id`."""
-
-    visits: list[tuple[Visit, Guards]] = field(default_factory=list)
-    spans: dict[int, tuple[int, int]] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _End:
-    """Stands on the stack behind all that a node holds."""
-
-    key: int
-    start: int
-
-
-_TELLING = frozenset(
-    {
-        ast.Call,
-        ast.Await,
-        ast.For,
-        ast.AsyncFor,
-        ast.comprehension,
-        ast.With,
-        ast.AsyncWith,
-        ast.withitem,
-        ast.Yield,
-        ast.YieldFrom,
-    }
-)
-_LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
-_HOLDERS = (ast.stmt, ast.withitem)
-"""What the parts of are asked for one by one."""
 
 
 def running(r: Resolver, roots: Sequence[ast.AST], scope: Scope, frame: Frame | None) -> Iterator[Visit]:
@@ -83,147 +22,22 @@ def running(r: Resolver, roots: Sequence[ast.AST], scope: Scope, frame: Frame | 
     for "no transaction is open"."""
     known: dict[int, bool | None] = {}
     begins = getattr(roots[0], "lineno", 0) if roots else 0
-    for visit, guards in _laid_out(r, roots, scope):
+    for visit, guards in laid_out(r, roots, scope):
         conditions, raises = 0, False
         for guard in guards:
             key = id(guard.node)
             if key not in known:
-                known[key] = _taken(r, guard, scope, frame)
+                known[key] = taken(r, guard, scope, frame)
             if known[key] is (not guard.branch):
                 break
             conditions += known[key] is None
-            raises |= guard.raises and _line(guard.node) >= begins
+            raises |= guard.raises and _line(guard) >= begins
         else:
             yield visit._replace(raises=raises, conditions=conditions) if conditions or raises else visit
 
 
-def _taken(r: Resolver, guard: Guard, scope: Scope, frame: Frame | None) -> bool | None:
-    if isinstance(guard.node, ast.If):
-        return truth(r, guard.node.test, scope, frame)
-    if isinstance(guard.node, ast.match_case) and guard.subject is not None:
-        return matches(r, guard.subject, guard.node, scope, frame)
-    return None
+def _line(guard: Guard) -> int:
+    return guard.node.pattern.lineno if isinstance(guard.node, ast.match_case) else guard.node.lineno
 
 
-def _line(node: ast.If | ast.match_case | ast.ExceptHandler) -> int:
-    return node.pattern.lineno if isinstance(node, ast.match_case) else node.lineno
-
-
-def _laid_out(r: Resolver, roots: Sequence[ast.AST], scope: Scope) -> Iterable[tuple[Visit, Guards]]:
-    """What of a scope's layout stands in these nodes. A layout is made once: many frames run a body, and many
-    questions are asked about each of its statements."""
-    properties = r.project.property_names  # asked each time: whoever looks at a kept layout rests on them too
-    body = getattr(scope.node, "body", None)
-    if not isinstance(body, list):
-        return _lay_out(properties, roots, scope).visits
-    kept: dict[int, Layout] = scope.module.__dict__.setdefault("layouts", {})
-    layout = kept.get(id(scope))
-    if layout is None:
-        layout = kept[id(scope)] = _lay_out(properties, body, scope)
-    if roots is body:
-        return layout.visits
-    found: list[tuple[Visit, Guards]] = []
-    for root in roots:
-        span = layout.spans.get(id(root))
-        found += layout.visits[span[0] : span[1]] if span else _lay_out(properties, [root], scope).visits
-    return found
-
-
-def _lay_out(properties: frozenset[str], roots: Sequence[ast.AST], scope: Scope) -> Layout:
-    layout = Layout()
-    found = layout.visits
-    stack: list[tuple[ast.AST | _End, ast.AST | None, Scope, Guards]] = _suite(roots, None, scope, ())
-    while stack:
-        node, parent, where, guards = stack.pop()
-        kind = type(node)
-        if isinstance(node, _End):
-            layout.spans[node.key] = (node.start, len(found))
-            continue
-        if parent is None or isinstance(parent, _HOLDERS) or isinstance(node, ast.stmt):
-            stack.append((_End(id(node), len(found)), None, where, ()))
-        if kind in _TELLING or (kind is ast.Attribute and node.attr in properties):  # type: ignore[attr-defined]
-            found.append((Visit(node, parent, where), guards))
-        if kind in _OPENING_SCOPES:
-            where = where.children.get(id(node), where)
-        if isinstance(node, ast.If):
-            for branch, suite, other in ((False, node.orelse, node.body), (True, node.body, node.orelse)):
-                if not _called(suite) & _put_off(other):
-                    stack += _suite(suite, node, where, (*guards, Guard(node, branch, _raises(suite))))
-            stack.append((node.test, node, where, guards))
-            continue
-        if isinstance(node, ast.match_case) and isinstance(parent, ast.Match):
-            guards = (*guards, Guard(node, True, _raises(node.body), parent.subject))
-        if isinstance(node, ast.ExceptHandler):
-            guards = (*guards, Guard(node, True, _raises(node.body)))
-        for part in reversed(_parts(node)):
-            if isinstance(part, list):
-                stack += _suite(part, node, where, guards)
-            else:
-                stack.append((part, node, where, guards))
-    return layout
-
-
-def _raises(suite: Sequence[ast.stmt]) -> bool:
-    return bool(suite) and isinstance(suite[-1], ast.Raise)
-
-
-_OPENING_SCOPES = frozenset(
-    {ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp}
-)
-
-
-_QUEUES = frozenset({"append", "appendleft", "put", "put_nowait", "add"})
-
-
-def _put_off(suite: Sequence[ast.stmt]) -> set[str]:
-    """The names of what a branch puts into a queue to be called later. The branch that calls the same at once is there
-    for where nobody works the queue off: outside of any transaction, or there would be no need to wait."""
-    found: set[str] = set()
-    for statement in suite:
-        call = statement.value if isinstance(statement, ast.Expr) else None
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _QUEUES:
-            for argument in call.args:
-                items = argument.elts[:1] if isinstance(argument, ast.Tuple) else [argument]
-                found.update(item.id for item in items if isinstance(item, ast.Name))
-    return found
-
-
-def _called(suite: Sequence[ast.stmt]) -> set[str]:
-    """The names of what a branch calls, as statements of their own."""
-    calls = [statement.value for statement in suite if isinstance(statement, (ast.Expr, ast.Return))]
-    return {call.func.id for call in calls if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)}
-
-
-def _parts(node: ast.AST) -> list[ast.AST | list[ast.AST]]:
-    """What of a node runs when it runs, in the order of the text; suites as they are."""
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return [*node.decorator_list, *node.args.defaults]
-    if isinstance(node, ast.ClassDef):
-        return [node.body]  # type: ignore[list-item]
-    if isinstance(node, ast.AnnAssign):
-        return [node.value] if node.value is not None else []
-    if isinstance(node, ast.Lambda):
-        return []
-    found: list[ast.AST | list[ast.AST]] = []
-    for name in parts_of(type(node)):
-        value = getattr(node, name, None)
-        if type(value) is list:
-            found.append([part for part in value if type(part) not in LEAVES])
-        elif type(value) not in LEAVES and isinstance(value, ast.AST):
-            found.append(value)
-    return found
-
-
-def _suite(
-    nodes: Sequence[ast.AST], parent: ast.AST | None, scope: Scope, guards: Guards
-) -> list[tuple[ast.AST | _End, ast.AST | None, Scope, Guards]]:
-    """Nodes that run one after the other, the last one first: what follows `if test: return` stands in its other
-    branch."""
-    found: list[tuple[ast.AST | _End, ast.AST | None, Scope, Guards]] = []
-    for node in nodes:
-        found.append((node, parent, scope, guards))
-        if isinstance(node, ast.If):
-            for branch, suite in ((False, node.body), (True, node.orelse)):
-                if suite and isinstance(suite[-1], _LEAVING):
-                    guards = (*guards, Guard(node, branch))
-    return found[::-1]
+__all__ = ["Visit", "running"]

@@ -433,6 +433,99 @@ CASES = {
         def g(flag):
             c(flag)
         """,
+    "a list that is filled in a branch that is not taken": """
+        from celery import Celery, chain
+        from django.db import models, transaction
+
+        app = Celery("shop")
+
+
+        @app.task
+        def extract(pk):
+            return pk
+
+
+        class Document(models.Model):
+            name = models.TextField()
+
+            def save(self, do_extraction=False, *args, **kwargs):
+                super().save(*args, **kwargs)
+                tasks = []
+                if do_extraction and self.name:
+                    tasks.append(extract.si(self.pk))
+                if len(tasks) > 0:
+                    chain(*tasks)()
+
+
+        def green(name):
+            with transaction.atomic():
+                Document.objects.create(name=name)
+
+
+        def green_save(pk):
+            with transaction.atomic():
+                Document.objects.get(pk=pk).save()
+
+
+        def red(pk):
+            with transaction.atomic():
+                Document.objects.get(pk=pk).save(do_extraction=True)  #> CG202
+        """,
+    "what stays empty, and what a predicate answers": """
+        import requests
+        from django.db import transaction
+
+        def deliver(items, flag=False):
+            todo = []
+            if flag:
+                todo.append(items)
+            if todo:
+                post()
+            for item in todo:
+                post()
+
+        def is_open(flag=False):
+            return flag is True
+
+        def tell(flag=False):
+            if is_open(flag):
+                post()
+
+        def hand_over(items, flag=False):
+            todo = []
+            fill(todo)
+            if todo:
+                post()
+
+        def loop(items, flag=False):
+            todo = []
+            while items:
+                if todo or items:
+                    todo.append(items.pop())
+            if len(todo) > 0:
+                post()
+
+        def fill(todo):
+            todo.append(1)
+
+        def post():
+            requests.post("https://example.org", timeout=3)
+
+        @transaction.atomic
+        def green(items):
+            deliver(items)
+            tell()
+            tell(flag=False)
+
+        @transaction.atomic
+        def red(items, flag):
+            deliver(items, flag=True)  #> CG201
+            deliver(items, flag)  #> CG201
+            tell(flag=True)  #> CG201
+            tell(flag)  #> CG201
+            hand_over(items)  #> CG201
+            loop(items)  #> CG201
+        """,
 }
 
 

@@ -1,0 +1,185 @@
+"""What a call is sure to give an expression in the body that it runs: an argument, a setting, what was kept of one."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from concurrency_gate.facts import calls, rows
+from concurrency_gate.facts.modules import Class
+from concurrency_gate.facts.scopes import Binding, Scope
+from concurrency_gate.facts.values import (
+    Collection,
+    Constant,
+    External,
+    Frame,
+    FunctionValue,
+    Instance,
+    Values,
+)
+
+from . import settings
+
+if TYPE_CHECKING:
+    from concurrency_gate.facts.resolver import Resolver
+
+HOPS = 3
+"""How many local names a test is followed through: `now = immediate and not busy()`, then `if now:`."""
+
+
+def given(r: Resolver, node: ast.expr, scope: Scope, frame: Frame | None, hops: int = HOPS) -> Values:
+    """What this call is sure to give an expression: a parameter that it fills, one of its other keywords, or an
+    attribute; also under the one local name that it is assigned to."""
+    if isinstance(node, ast.Name):
+        assigned = assigned_once(node, scope) if hops else None
+        if assigned is not None:
+            return given(r, assigned, scope, frame, hops - 1)
+        while frame is not None and not _bindings(node, frame.function.scope):
+            frame = frame.closure  # a parameter of a function around this one
+        if (
+            frame is None
+            or frame.argument(node.id) is None
+            or len(_bindings(node, frame.function.scope)) != 1
+        ):
+            return ()
+        return frame.argument(node.id) or ()
+    if isinstance(node, ast.Attribute):
+        return configured(r, node, scope, frame) or _kept(r, node, frame) or rows.unset(r, node, scope, frame)
+    if isinstance(node, ast.Call) and probe(node) == "getattr" and len(node.args) == 3:
+        return _attribute_or_default(r, node, scope, frame)
+    key, default = _looked_up(node)
+    keys = keywords(node.func.value if isinstance(node, ast.Call) else node.value, frame) if key else None  # type: ignore[attr-defined]
+    if key is None or keys is None:
+        return ()
+    if key in keys:
+        return keys[key]
+    if None in keys:
+        return ()
+    return (Constant(None),) if default is None else r.values(default, scope, frame)
+
+
+def probe(node: ast.Call) -> str:
+    return node.func.id if isinstance(node.func, ast.Name) else ""
+
+
+def _attribute_or_default(r: Resolver, node: ast.Call, scope: Scope, frame: Frame | None) -> Values:
+    """What `getattr(owner, "name", default)` is sure to give: a setting that nothing sets has its default."""
+    owner, name, default = node.args
+    if not isinstance(name, ast.Constant) or not isinstance(name.value, str):
+        return ()
+    configures = [
+        isinstance(value, External) and bool(r.catalogue.marks("configures", value.name))
+        for value in r.values(owner, scope, frame)
+    ]
+    if configures and all(configures):
+        value = settings.agreed(r, name.value)
+        if value is not None:
+            return (value,)
+        absent = not any(True for _ in settings.said(r, name.value))
+    else:
+        absent = rows.lacks(r, owner, name.value, scope, frame)
+    return r.values(default, scope, frame) if absent else ()
+
+
+def _looked_up(node: ast.expr) -> tuple[str | None, ast.expr | None]:
+    """The key and the default of `kwargs.get("key", default)`; the key of `kwargs["key"]`."""
+    index: ast.expr | None = None
+    default: ast.expr | None = None
+    if isinstance(node, ast.Subscript):
+        index = node.slice
+    elif (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("get", "pop")
+    ):
+        index, default = (*node.args, None, None)[:2]
+    is_text = isinstance(index, ast.Constant) and isinstance(index.value, str)
+    return (index.value if is_text else None), default  # type: ignore[union-attr]
+
+
+def keywords(node: ast.expr, frame: Frame | None) -> dict[str | None, Values] | None:
+    """What this call puts into `**kwargs`, where the expression is that; under the key None, what else may be there."""
+    if frame is None or not isinstance(node, ast.Name) or node.id != frame.function.kwarg:
+        return None
+    given = frame.argument(node.id) or ()
+    if len(given) != 1 or not frame.function.asks.keeps_keywords:
+        return None
+    (found,) = given
+    if not isinstance(found, Collection) or found.keys is None:
+        return None
+    return dict(zip(found.keys, found.items, strict=True))
+
+
+def configured(r: Resolver, node: ast.Attribute, scope: Scope, frame: Frame | None) -> Values:
+    """What the settings say of an attribute that is one of them."""
+    owners = r.values(node.value, scope, frame)
+    if not owners or not all(
+        isinstance(o, External) and r.catalogue.marks("configures", o.name) for o in owners
+    ):
+        return ()
+    value = settings.agreed(r, node.attr)
+    return () if value is None else (value,)
+
+
+def _kept(r: Resolver, node: ast.Attribute, frame: Frame | None) -> Values:
+    """What the constructor was given for an attribute of `self` that nothing else sets."""
+    receiver = frame.receiver if frame is not None else None
+    if frame is None or not isinstance(receiver, Instance) or receiver.init is None:
+        return ()
+    if not isinstance(node.value, ast.Name) or node.value.id != frame.function.receiver_name:
+        return ()
+    made = {init.function: init for init in _constructors(r, receiver.init)}
+    found = [
+        (function, binding)
+        for base in r.classes.order(receiver.cls)
+        if isinstance(base, Class)
+        for name, function, binding in base.assigned
+        if name == node.attr
+    ]
+    if len(found) != 1 or found[0][0] not in made:
+        return ()
+    (function, binding), form = found[0], rf"\.{node.attr}\s*(?::[^=\n]+)?=[^=]"
+    path = function.module.path
+    if list(r.project.files_with(node.attr, form)) != [path]:
+        return ()
+    if len(re.findall(form.encode(), r.project.text(path))) != 1:
+        return ()
+    value = binding.node if isinstance(binding, Binding) else None
+    if not isinstance(value, ast.Name) or len(function.scope.bindings.get(value.id, ())) != 1:
+        return ()
+    return made[function].argument(value.id) or ()
+
+
+def _constructors(r: Resolver, init: Frame) -> Iterator[Frame]:
+    """The frame of a constructor, and those of the ones that it goes on with in `super().__init__(...)`."""
+    for _ in range(HOPS):
+        yield init
+        calls_on = [
+            call
+            for call in init.function.nodes
+            if isinstance(call, ast.Call)
+            and isinstance(call.func, ast.Attribute)
+            and call.func.attr == "__init__"
+        ]
+        if len(calls_on) != 1:
+            return
+        scope = init.function.scope
+        above = [v for v in r.values(calls_on[0].func, scope, init) if isinstance(v, FunctionValue)]
+        if len(above) != 1:
+            return
+        init = calls.frame_of(r, above[0], r.arguments(calls_on[0], scope, init))
+
+
+def _bindings(name: ast.Name, scope: Scope) -> list[object]:
+    return list(scope.bindings.get(name.id, ()))
+
+
+def assigned_once(name: ast.Name, scope: Scope) -> ast.expr | None:
+    """The one thing that a function assigns to a local name."""
+    bindings = scope.bindings.get(name.id, ()) if scope.kind == "function" else ()
+    if len(bindings) != 1 or bindings[0].kind != "value" or bindings[0].path:
+        return None
+    node = bindings[0].node
+    return node if isinstance(node, ast.expr) else None
