@@ -39,6 +39,8 @@ MARKS = (
     "columns",
     "creates",
     "upserts",
+    "updates",
+    "finds",
     "announces",
     "precedes",
     "routes",

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from .conditions import holds
 from .modules import Class, Function
 from .scopes import Scope, position
 from .values import (
@@ -100,22 +101,36 @@ def as_asked(r: Resolver, value: Value, function: Function) -> Value:
     if not row.early:
         unset = tuple(item for item in unset if not _is_key(r, value.cls, item[0]))
     saves = row.new is not None and not function.asks.called.isdisjoint(r.catalogue.firing)
-    matters = unset or saves or (row.own and function.asks.probed)
+    matters = unset or saves or row.early or (row.own and function.asks.probed)
     return replace(value, row=replace(row, unset=unset) if matters else None)
 
 
 def settled(r: Resolver, callee: Value, node: ast.Call, scope: Scope) -> Value:
-    """The method that is called, without what was known of the row if the object was saved before, or its key set."""
-    if not isinstance(callee, (FunctionValue, External)) or not isinstance(callee.receiver, Instance):
+    """The method that is called, with what the call says of the row: one that updates is of a row that is there; of an
+    object that was saved before, or whose key was set, nothing is known."""
+    func = node.func
+    if not isinstance(callee, (FunctionValue, External)) or not isinstance(func, ast.Attribute):
         return callee
-    func, receiver = node.func, callee.receiver
-    if receiver.row is None or not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
+    receiver = callee.receiver
+    if not isinstance(receiver, Instance) or func.attr not in r.catalogue.firing:
+        return callee
+    if _updates(r, receiver, func.attr, node):
+        return replace(callee, receiver=replace(receiver, row=READ))
+    if receiver.row is None or not isinstance(func.value, ast.Name):
         return callee
     name = func.value.id
     rekeyed = any(by == name and _is_key(r, receiver.cls, attr) for by, attr, _ in scope.attributes)
     if rekeyed or (receiver.row.new and _saved_before(r, name, node, scope)):
         return replace(callee, receiver=replace(receiver, row=None))
     return callee
+
+
+def _updates(r: Resolver, receiver: Instance, method: str, node: ast.Call) -> bool:
+    names = (f"{base}.{method}" for base in r.classes.order(receiver.cls) if isinstance(base, str))
+    entries = (entry for name in names for entry in r.catalogue.marks("updates", name))
+    given = {keyword.arg for keyword in node.keywords}
+    whens = (entry.when for entry in entries if entry.when is not None)
+    return any(when.parameter in given and holds(when, node) for when in whens)
 
 
 def _saved_before(r: Resolver, name: str, node: ast.Call, scope: Scope) -> bool:
@@ -148,7 +163,7 @@ def unset(r: Resolver, node: ast.Attribute, scope: Scope, frame: Frame | None) -
         classes = [base for base in r.classes.order(owner.cls) if isinstance(base, Class)]
         if any(node.attr == name for base in classes for name, *_ in base.assigned):
             return ()
-        if not row.early and _is_key(r, owner.cls, node.attr) and not _is_before_save(node, frame.function):
+        if _is_key(r, owner.cls, node.attr) and not _is_unsaved(r, node, scope, frame):
             return ()
         found.append(empty[node.attr])
     return () if node.attr in _stored(scope) else tuple(dict.fromkeys(found))
@@ -171,14 +186,35 @@ def lacks(r: Resolver, owner: ast.expr, name: str, scope: Scope, frame: Frame | 
     return bool(values) and name not in _stored(scope)
 
 
+def finds_nothing(r: Resolver, node: ast.AST, scope: Scope, frame: Frame | None) -> bool:
+    """Whether a statement looks for a row by the key of one that is not inserted yet, and so raises."""
+    value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign, ast.Expr)) else None
+    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
+        return False
+    asked = [
+        keyword.value
+        for keyword in value.keywords
+        if keyword.arg in r.catalogue.keys and isinstance(keyword.value, ast.Attribute)
+    ]
+    if not any(_is_unsaved(r, key, scope, frame) for key in asked):
+        return False
+    found = r.values(value.func, scope, frame)
+    return any(isinstance(each, External) and bool(r.catalogue.marks("finds", each.name)) for each in found)
+
+
 def _stored(scope: Scope) -> set[str]:
     """Attributes that the functions of a module set on what is not their own."""
     return {name for each in scope.module.scopes for by, name, _ in each.attributes if by != "self"}
 
 
-def _is_before_save(node: ast.Attribute, function: Function) -> bool:
-    """Whether a key is asked for before the method goes on with the one that inserts the row."""
-    return function.asks.goes_on is not None and position(node) < function.asks.goes_on
+def _is_unsaved(r: Resolver, key: ast.Attribute, scope: Scope, frame: Frame | None) -> bool:
+    """Whether an attribute is read off a new row that is not inserted yet: before the signal that follows, or before
+    the method goes on with the one that inserts it."""
+    values = r.values(key.value, scope, frame)
+    rows = [value.row if isinstance(value, Instance) else None for value in values if value != Constant(None)]
+    goes_on = frame.function.asks.goes_on if frame is not None else None
+    before = goes_on is not None and position(key) < goes_on
+    return bool(rows) and all(row is not None and row.new and (row.early or before) for row in rows)
 
 
 # -- columns -----------------------------------------------------------------------------------------------------

@@ -32,12 +32,14 @@ _KINDS: dict[str, type[ClassValue | Instance]] = {"issubclass": ClassValue, "isi
 
 def taken(r: Resolver, guard: Guard, scope: Scope, frame: Frame | None, hops: int = sure.HOPS) -> bool | None:
     """Whether what stands under a guard's first branch is known to run, or not to; a loop does unless it is over
-    nothing."""
+    nothing, and what follows a statement unless that is sure to raise."""
     node = guard.node
     if isinstance(node, ast.If):
         return truth(r, node.test, scope, frame, hops)
     if isinstance(node, ast.For):
         return not (isinstance(node.iter, ast.Name) and stays_empty(r, node.iter, scope, frame, hops))
+    if isinstance(node, ast.Try):
+        return not rows.finds_nothing(r, node.body[0], scope, frame)
     if isinstance(node, ast.match_case) and guard.subject is not None:
         return matches(r, guard.subject, node, scope, frame)
     return None

@@ -27,9 +27,10 @@ class Visit(NamedTuple):
 
 class Guard(NamedTuple):
     """An `if`, `for`, `case` or handler around a node, the branch of the `if` that the node stands in, and whether
-    that ends in `raise`. `subject` is what a `case` is of."""
+    that ends in `raise`; or a `try` whose first statement comes before the node, and has not raised. `subject` is what
+    a `case` is of."""
 
-    node: ast.If | ast.For | ast.match_case | ast.ExceptHandler
+    node: ast.If | ast.For | ast.Try | ast.match_case | ast.ExceptHandler
     branch: bool
     raises: bool = False
     subject: ast.expr | None = None
@@ -120,6 +121,14 @@ def _lay_out(properties: frozenset[str], roots: Sequence[ast.AST], scope: Scope)
             stack += _suite(node.orelse, node, where, guards)
             stack += _suite(node.body, node, where, (*guards, Guard(node, True)))
             stack += [(node.target, node, where, guards), (node.iter, node, where, guards)]
+            continue
+        if isinstance(node, ast.Try):
+            after = (*guards, Guard(node, True))
+            stack += _suite(node.finalbody, node, where, guards)
+            stack += _suite(node.handlers, node, where, guards)
+            stack += _suite(node.orelse, node, where, after)
+            stack += _suite(node.body[1:], node, where, after)
+            stack += _suite(node.body[:1], node, where, guards)
             continue
         if isinstance(node, ast.match_case) and isinstance(parent, ast.Match):
             guards = (*guards, Guard(node, True, _raises(node.body), parent.subject))
