@@ -16,12 +16,14 @@ from .modules import Class, Function
 from .scopes import Scope, position
 from .values import (
     Arguments,
+    ClassValue,
     Collection,
     Constant,
     External,
     Frame,
     FunctionValue,
     Instance,
+    Object,
     Row,
     Value,
     Values,
@@ -101,8 +103,9 @@ def as_asked(r: Resolver, value: Value, function: Function) -> Value:
     if not row.early:
         unset = tuple(item for item in unset if not _is_key(r, value.cls, item[0]))
     saves = row.new is not None and not function.asks.called.isdisjoint(r.catalogue.firing)
-    matters = unset or saves or row.early or (row.own and function.asks.probed)
-    return replace(value, row=replace(row, unset=unset) if matters else None)
+    put = tuple(item for item in row.put or () if item[0] in function.asks.asked) or None
+    matters = unset or saves or put or row.early or (row.own and function.asks.probed)
+    return replace(value, row=replace(row, unset=unset, put=put) if matters else None)
 
 
 def settled(r: Resolver, callee: Value, node: ast.Call, scope: Scope) -> Value:
@@ -122,7 +125,53 @@ def settled(r: Resolver, callee: Value, node: ast.Call, scope: Scope) -> Value:
     rekeyed = any(by == name and _is_key(r, receiver.cls, attr) for by, attr, _ in scope.attributes)
     if rekeyed or (receiver.row.new and _saved_before(r, name, node, scope)):
         return replace(callee, receiver=replace(receiver, row=None))
-    return callee
+    alone = _is_from_library(r, name, scope) and not _is_shared(name, node, scope)
+    put = tuple(_put(r, name, scope)) if alone else None
+    return replace(callee, receiver=replace(receiver, row=replace(receiver.row, put=put)))
+
+
+def _put(r: Resolver, name: str, scope: Scope) -> Iterator[tuple[str, Constant | None]]:
+    """The attributes that a function assigns to a local object, with the constants that it does."""
+    put: dict[str, Constant | None] = {}
+    for by, attr, binding in scope.attributes:
+        if by == name:
+            value = (
+                binding.node if isinstance(binding.node, ast.Constant) and binding.kind == "value" else None
+            )
+            known = r.values(value, scope, None) if value is not None and attr not in put else ()
+            put[attr] = known[0] if len(known) == 1 and isinstance(known[0], Constant) else None
+    yield from sorted(put.items())
+
+
+def _is_from_library(r: Resolver, name: str, scope: Scope) -> bool:
+    """Whether a local name has one value, which no function of the project has had in hand."""
+    bindings = scope.bindings.get(name, [])
+    node = bindings[0].node if len(bindings) == 1 else None
+    if isinstance(node, ast.Await):
+        node = node.value
+    if not isinstance(node, ast.expr) or bindings[0].path:
+        return False
+    if bindings[0].kind == "item":
+        sources = r.values(node, scope, None)
+        return bool(sources) and all(isinstance(source, Object) for source in sources)
+    made = (
+        r.values(node.func, scope, None) if isinstance(node, ast.Call) and bindings[0].kind == "value" else ()
+    )
+    return bool(made) and all(isinstance(maker, (External, ClassValue)) for maker in made)
+
+
+def _is_shared(name: str, node: ast.Call, scope: Scope) -> bool:
+    """Whether a local object was handed on before a call, or a method of its own was called."""
+
+    def is_it(part: ast.AST) -> bool:
+        return isinstance(part, ast.Name) and part.id == name
+
+    for call in ast.walk(scope.node):
+        if isinstance(call, ast.Call) and call is not node:
+            owner = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+            if any(map(is_it, (owner, *call.args, *(keyword.value for keyword in call.keywords)))):
+                return True
+    return False
 
 
 def _updates(r: Resolver, receiver: Instance, method: str, node: ast.Call) -> bool:
@@ -148,8 +197,9 @@ def _saved_before(r: Resolver, name: str, node: ast.Call, scope: Scope) -> bool:
 # -- what is asked of them ---------------------------------------------------------------------------------------
 
 
-def unset(r: Resolver, node: ast.Attribute, scope: Scope, frame: Frame | None) -> Values:
-    """What a column of a new row is sure to hold; nothing if its class, or a function of this module, assigns to it."""
+def held(r: Resolver, node: ast.Attribute, scope: Scope, frame: Frame | None) -> Values:
+    """What a column of a row is sure to hold: what was put there, or nothing yet in a new row. Not if its class, or a
+    function of this module, assigns to it."""
     if frame is None:
         return ()
     found: list[Constant] = []
@@ -157,16 +207,57 @@ def unset(r: Resolver, node: ast.Attribute, scope: Scope, frame: Frame | None) -
         if owner == Constant(None):
             continue
         row = owner.row if isinstance(owner, Instance) else None
-        empty = dict(row.unset) if row is not None else {}
-        if not isinstance(owner, Instance) or row is None or node.attr not in empty:
+        if not isinstance(owner, Instance) or row is None:
             return ()
-        classes = [base for base in r.classes.order(owner.cls) if isinstance(base, Class)]
-        if any(node.attr == name for base in classes for name, *_ in base.assigned):
+        put = dict(row.put or ())
+        column = put[node.attr] if node.attr in put else dict(row.unset).get(node.attr)
+        if column is None or any(node.attr == name for name, *_ in _assigned(r, owner)):
             return ()
         if _is_key(r, owner.cls, node.attr) and not _is_unsaved(r, node, scope, frame):
             return ()
-        found.append(empty[node.attr])
+        found.append(column)
     return () if node.attr in _stored(scope) else tuple(dict.fromkeys(found))
+
+
+def _assigned(r: Resolver, owner: Instance) -> Iterator[tuple[str, Function, object]]:
+    for base in r.classes.order(owner.cls):
+        if isinstance(base, Class):
+            yield from base.assigned
+
+
+def is_unchanged(r: Resolver, node: ast.Compare, scope: Scope, frame: Frame | None) -> bool:
+    """Whether an attribute is compared with what the constructor kept of it, and has not been assigned since."""
+    left, right = node.left, node.comparators[0]
+    if not isinstance(left, ast.Attribute) or not isinstance(right, ast.Attribute):
+        return False
+    values = r.values(left.value, scope, frame)
+    return bool(values) and all(
+        isinstance(value, Instance)
+        and any(_is_kept(r, value, *pair) for pair in ((left, right), (right, left)))
+        for value in values
+    )
+
+
+def _is_kept(r: Resolver, owner: Instance, attribute: ast.Attribute, copy: ast.Attribute) -> bool:
+    row = owner.row
+    if row is None or ast.dump(attribute.value) != ast.dump(copy.value):
+        return False
+    untouched = row.own if row.put is None else attribute.attr not in dict(row.put)
+    made = [
+        (function, binding)
+        for name, function, binding in _assigned(r, owner)
+        if name == copy.attr and function.name not in r.catalogue.firing
+    ]
+    changed = any(name == attribute.attr for name, *_ in _assigned(r, owner))
+    if not untouched or changed or len(made) != 1 or made[0][0].name != "__init__":
+        return False
+    kept = getattr(made[0][1], "node", None)
+    return (
+        isinstance(kept, ast.Attribute)
+        and kept.attr == attribute.attr
+        and isinstance(kept.value, ast.Name)
+        and kept.value.id == made[0][0].receiver_name
+    )
 
 
 def lacks(r: Resolver, owner: ast.expr, name: str, scope: Scope, frame: Frame | None) -> bool:

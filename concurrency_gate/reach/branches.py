@@ -59,7 +59,7 @@ def truth(
             return decisive
         return None if None in parts else not decisive
     if isinstance(test, ast.Compare):
-        return _compared(r, test, scope, frame)
+        return _compared(r, test, scope, frame, hops)
     if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id in _KINDS:
         return _derives(r, test, scope, frame)
     if isinstance(test, ast.Call) and sure.probe(test) == "hasattr" and len(test.args) == 2:
@@ -133,13 +133,13 @@ def _names(node: ast.AST, name: str) -> bool:
     return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
 
 
-def _compared(r: Resolver, test: ast.Compare, scope: Scope, frame: Frame | None) -> bool | None:
+def _compared(r: Resolver, test: ast.Compare, scope: Scope, frame: Frame | None, hops: int) -> bool | None:
     if len(test.ops) != 1:
         return None
     operator, right = test.ops[0], test.comparators[0]
     if isinstance(test.left, ast.Call) and sure.probe(test.left) == "len" and isinstance(operator, ast.Gt):
         counted = test.left.args[0] if test.left.args else None
-        empty = isinstance(counted, ast.Name) and stays_empty(r, counted, scope, frame, sure.HOPS - 1)
+        empty = isinstance(counted, ast.Name) and stays_empty(r, counted, scope, frame, hops - 1)
         return False if empty and isinstance(right, ast.Constant) and right.value == 0 else None
     if isinstance(operator, (ast.In, ast.NotIn)):
         found = _contains(r, test.left, right, scope, frame)
@@ -147,6 +147,8 @@ def _compared(r: Resolver, test: ast.Compare, scope: Scope, frame: Frame | None)
     positive = isinstance(operator, (ast.Is, ast.Eq))
     if not positive and not isinstance(operator, (ast.IsNot, ast.NotEq)):
         return None
+    if rows.is_unchanged(r, test, scope, frame):
+        return positive
     given = sure.given(r, test.left, scope, frame)
     if isinstance(right, ast.Constant) and right.value is None:
         nones = {isinstance(value, Constant) and value.value is None for value in given}

@@ -46,7 +46,7 @@ def given(r: Resolver, node: ast.expr, scope: Scope, frame: Frame | None, hops: 
             return ()
         return frame.argument(node.id) or ()
     if isinstance(node, ast.Attribute):
-        return configured(r, node, scope, frame) or _kept(r, node, frame) or rows.unset(r, node, scope, frame)
+        return configured(r, node, scope, frame) or _kept(r, node, frame) or rows.held(r, node, scope, frame)
     if isinstance(node, ast.Call) and probe(node) == "getattr" and len(node.args) == 3:
         return _attribute_or_default(r, node, scope, frame)
     key, default = _looked_up(node)

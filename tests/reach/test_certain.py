@@ -505,6 +505,14 @@ CASES = {
             if len(todo) > 0:
                 post()
 
+        def batch(rows, flag=False):
+            todo = []
+            for row in rows:
+                if len(todo) > 10:
+                    todo.append(row)
+            if len(todo) > 0:
+                return
+
         def fill(todo):
             todo.append(1)
 
@@ -514,6 +522,7 @@ CASES = {
         @transaction.atomic
         def green(items):
             deliver(items)
+            batch(items)
             tell()
             tell(flag=False)
 
@@ -525,6 +534,150 @@ CASES = {
             tell(flag)  #> CG201
             hand_over(items)  #> CG201
             loop(items)  #> CG201
+        """,
+    "a field that is compared with what the constructor kept of it": """
+        import requests
+        from django.db import models, transaction
+
+
+        class Organisation(models.Model):
+            name = models.TextField()
+            enforce = models.BooleanField(default=False)
+
+            __original = False
+
+            def __init__(self, *args, **kwargs):
+                super().__init__(*args, **kwargs)
+                self.__original = self.enforce
+
+            def save(self, *args, **kwargs):
+                if self.enforce != self.__original:
+                    requests.post("https://example.org", timeout=3)
+                super().save(*args, **kwargs)
+                self.__original = self.enforce
+
+
+        @transaction.atomic
+        def green(name):
+            Organisation.objects.create(name=name)
+
+
+        @transaction.atomic
+        def green_read(pk):
+            row = Organisation.objects.get(pk=pk)
+            row.name = "b"
+            row.save()
+
+
+        @transaction.atomic
+        def red(pk):
+            row = Organisation.objects.get(pk=pk)
+            row.enforce = True
+            row.save()  #> CG201
+        """,
+    "a new row is not found by its key": """
+        import uuid
+
+        import requests
+        from django.db import models, transaction
+        from django.db.models.signals import pre_save
+        from django.dispatch import receiver
+
+
+        class Company(models.Model):
+            id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+            owner_id = models.IntegerField(null=True)
+
+            @transaction.atomic()
+            def save(self, *args, **kwargs):
+                super().save(*args, **kwargs)  #> CG201
+
+
+        @receiver(pre_save, sender=Company)
+        def changed(sender, instance, **kwargs):
+            try:
+                original = sender.objects.get(pk=instance.pk)
+            except sender.DoesNotExist:
+                pass
+            else:
+                if original.owner_id is not instance.owner_id:
+                    requests.post("https://example.org", timeout=3)
+
+
+        @transaction.atomic
+        def green(owner):
+            Company.objects.create(owner_id=owner)
+
+
+        @transaction.atomic
+        def red(pk):
+            company = Company.objects.get(pk=pk)
+            company.owner_id = 3
+            company.save()  #> CG201
+        """,
+    "a save of named columns updates": """
+        import requests
+        from django.db import models, transaction
+        from django.db.models.signals import post_save
+        from django.dispatch import receiver
+
+        class Order(models.Model):
+            paid = models.BooleanField(default=False)
+
+            def save(self, *args, **kwargs):
+                super().save(*args, **kwargs)
+
+            def pay(self):
+                self.paid = True
+                self.save(update_fields=["paid"])
+
+        @receiver(post_save, sender=Order)
+        def told(sender, **kwargs):
+            if kwargs["created"]:
+                requests.post("https://example.org", timeout=3)
+
+        @transaction.atomic
+        def green(order: Order):
+            order.save(update_fields=["paid"])
+            order.pay()
+
+        @transaction.atomic
+        def red(order: Order):
+            order.save()  #> CG201
+            order.save(update_fields=None)  #> CG201
+        """,
+    "an object that others had in hand may have changed": """
+        import requests
+        from django.db import models, transaction
+
+        class Order(models.Model):
+            paid = models.BooleanField(default=False)
+
+            def __init__(self, *args, **kwargs):
+                super().__init__(*args, **kwargs)
+                self._was_paid = self.paid
+
+            def save(self, *args, **kwargs):
+                super().save(*args, **kwargs)
+                if self.paid != self._was_paid:
+                    requests.post("https://example.org", timeout=3)
+
+        def pay(order):
+            order.paid = True
+
+        def paid(pk):
+            order = Order.objects.get(pk=pk)
+            order.paid = True
+            return order
+
+        @transaction.atomic
+        def red(pk, order: Order):
+            handed = Order.objects.get(pk=pk)
+            pay(handed)
+            handed.save()  #> CG201
+            made = paid(pk)
+            made.save()  #> CG201
+            order.save()  #> CG201
         """,
 }
 
