@@ -169,9 +169,12 @@ def filled(r: Resolver, values: Values, name: str, scope: Scope, within: Frame |
     found: list[Value] = []
     for value in values:
         if isinstance(value, Collection) and not value.fixed:
-            keyed = value.keys is not None
-            all_keys = (*(value.keys or ()), *keys) if keyed else None
-            found.append(Collection((*value.items, *items), all_keys))
+            # Each once: a function that fills what it is given and hands it on would never come to an end.
+            if value.keys is None:
+                found.append(Collection(tuple(dict.fromkeys((*value.items, *items)))))
+            else:
+                pairs = dict.fromkeys(zip((*value.keys, *keys), (*value.items, *items), strict=True))
+                found.append(Collection(tuple(put for _, put in pairs), tuple(key for key, _ in pairs)))
         else:
             found.append(value)
     return tuple(found)

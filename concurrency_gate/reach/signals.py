@@ -64,10 +64,13 @@ class Signals:
         yield from self.receivers(signal, comes_from, replace(calls.UNKNOWN, keywords=given))
 
     def _announced(self, signal: str, new: bool) -> Iterator[tuple[str, Values]]:
-        """What a signal gives its receivers for a new row, and the opposite for one that was read."""
+        """What a signal gives its receivers for a new row, and of a truth value the opposite for one that was read."""
         for entry in self._resolver.catalogue.marks("announces", signal):
-            if entry.when is not None and isinstance(entry.when.value, bool):
-                yield entry.when.parameter, (Constant(entry.when.value == new),)
+            said = entry.when.value if entry.when is not None else ...
+            if entry.when is not None and isinstance(said, bool):
+                yield entry.when.parameter, (Constant(said == new),)
+            elif entry.when is not None and said is None and new:
+                yield entry.when.parameter, (Constant(None),)
 
     def sent(self, signal: Value, given: Arguments) -> Iterator[Frame]:
         """The receivers of a signal that a call sends."""

@@ -396,6 +396,44 @@ SQLALCHEMY = {
 }
 
 DRIVERS = {
+    "oslo.db: decorators, blocks and makers of an enginefacade": """
+        from oslo_db.sqlalchemy import enginefacade
+        import requests
+        manager = enginefacade.transaction_context()
+        @enginefacade.writer
+        def write(context, url):
+            requests.post(url)  #> CG201 requests.post
+        @manager.writer.savepoint
+        def save(context, url):
+            requests.post(url)  #> CG201 requests.post
+        def use(context, url):
+            with manager.reader.using(context) as session:
+                requests.post(url)  #> CG201 requests.post
+            requests.post(url)
+        def made(url):
+            with manager.writer.get_engine().begin() as connection:
+                requests.post(url)  #> CG201 requests.post
+            session = manager.writer.get_sessionmaker()()
+            with session.begin():
+                requests.post(url)  #> CG201 requests.post
+    """,
+    "adbapi: what a connection pool of Twisted runs": """
+        from twisted.enterprise import adbapi
+        import requests
+        class Store:
+            def __init__(self, pool: adbapi.ConnectionPool):
+                self.pool = pool
+            def pay(self, url):
+                return self.pool.runInteraction(self._pay, url)  #> CG201 self.pool.runInteraction
+            def _pay(self, transaction, url):
+                requests.post(url)
+            def look(self, url):
+                def query(connection):
+                    requests.post(url)
+                return self.pool.runWithConnection(query)  #> CG201 self.pool.runWithConnection
+            def ask(self, sql):
+                return self.pool.runQuery(sql)
+    """,
     "psycopg": """
         import psycopg
         import requests

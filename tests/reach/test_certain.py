@@ -679,6 +679,38 @@ CASES = {
             made.save()  #> CG201
             order.save()  #> CG201
         """,
+    "a traversal that hands on what it has filled comes to an end": """
+        import requests
+        from django.db import transaction
+
+        class Concept:
+            def __init__(self):
+                self.above: list[Concept] = []
+                self.below: list[Concept] = []
+
+            def traverse(self, func, scope=None, **kwargs):
+                seen = kwargs.pop("seen", [])
+                seen.append(self)
+                if scope is None:
+                    func(self, **kwargs)
+                else:
+                    func(self, scope, **kwargs)
+                for concept in self.below:
+                    concept.traverse(func, scope, seen=seen, **kwargs)
+                for concept in self.above:
+                    concept.traverse(func, scope, seen=seen, **kwargs)
+
+            def save(self):
+                def relate(concept, **kwargs):
+                    requests.post("https://example.org", timeout=3)
+
+                for concept in self.below:
+                    concept.traverse(relate)
+
+        def red(concept: Concept):
+            with transaction.atomic():
+                concept.save()  #> CG201
+        """,
 }
 
 
