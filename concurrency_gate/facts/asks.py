@@ -104,11 +104,13 @@ class Asks:
         return frozenset(found)
 
     @cached_property
-    def annotated(self) -> frozenset[str]:
-        """Parameters with an annotation that names a class."""
+    def annotations(self) -> dict[str, ast.expr]:
+        """Annotations that name a class, by parameter."""
         args = self._function.node.args
         every = (*args.posonlyargs, *args.args, *args.kwonlyargs)
-        return frozenset(a.arg for a in every if a.annotation is not None and _names_a_class(a.annotation))
+        return {
+            a.arg: a.annotation for a in every if a.annotation is not None and _names_a_class(a.annotation)
+        }
 
     @cached_property
     def sorted(self) -> frozenset[str]:

@@ -135,9 +135,13 @@ def _that_matter(r: Resolver, function: Function, name: str, values: Values) -> 
     function costs a reading of it, so nothing else is told apart."""
     if name == function.kwarg and name in function.asks.tested:
         return values
-    annotated = name in function.asks.annotated and name not in function.asks.sorted
+    annotated = name in function.asks.annotations and name not in function.asks.sorted
     use = _Use(name in function.asks.selecting, name in function.asks.tested, annotated)
-    kept = tuple(rows.as_asked(r, value, function) for value in values if _matters(r, use, value))
+    kept = tuple(
+        rows.as_asked(r, value, function)
+        for value in values
+        if _matters(r, use, value) or (annotated and _is_narrower(r, function, name, value))
+    )
     if not kept and values and use.tests and name in function.optional:
         return (
             ()
@@ -145,6 +149,14 @@ def _that_matter(r: Resolver, function: Function, name: str, values: Values) -> 
             else (SOMETHING,)
         )
     return one_of(kept, ()) if len(kept) < len(values) else kept
+
+
+def _is_narrower(r: Resolver, function: Function, name: str, value: Value) -> bool:
+    """Whether an instance is of a class below the one that the annotation says: an implementation of an interface."""
+    if not isinstance(value, Instance):
+        return False
+    said = r.instance_of(function.asks.annotations[name], function.scope.parent or function.scope, None)
+    return any(isinstance(each, Instance) and each.cls is not value.cls for each in said)
 
 
 def _matters(r: Resolver, use: _Use, value: Value) -> bool:

@@ -216,15 +216,22 @@ def _external_member(r: Resolver, base: str, name: str, receiver: Value) -> Valu
 
 
 def _own_member(r: Resolver, cls: Class, name: str, receiver: Value) -> Values:
+    assigned: list[Values] = []
+    made = False
+    if isinstance(receiver, Instance):
+        for attribute, method, binding in cls.assigned:
+            if attribute == name:
+                assigned.append(_assigned(r, method, binding, receiver, cls))
+                made = made or (
+                    receiver.init is not None and receiver.init.function is method and bool(assigned[-1])
+                )
     found: list[Values] = []
     for binding in names.reaching(cls.scope.bindings.get(name, ()), cls.scope, END):
+        if made and binding.kind == "annotation":
+            continue  # what the constructor was given says more
         for value in names.bound(r, binding, cls.scope, _around(r, cls)):
             found += [descriptors.read(r, each, receiver, cls) for each in bind(r, value, receiver)]
-    if isinstance(receiver, Instance):
-        found += [
-            _assigned(r, method, binding, receiver, cls) for n, method, binding in cls.assigned if n == name
-        ]
-    return union(*found) if found else ()
+    return union(*found, *assigned, ())
 
 
 def _around(r: Resolver, cls: Class) -> Frame | None:
@@ -234,9 +241,8 @@ def _around(r: Resolver, cls: Class) -> Frame | None:
     return None
 
 
-def _assigned(r: Resolver, method: Function, binding: object, receiver: Instance, cls: Class) -> Values:
+def _assigned(r: Resolver, method: Function, binding: Binding, receiver: Instance, cls: Class) -> Values:
     """What a method assigns to the attribute, seen from this receiver."""
-    assert isinstance(binding, Binding)
     frame: Frame | None = None
     if receiver.init is not None and receiver.init.function is method:
         frame = receiver.init

@@ -6,7 +6,7 @@ import ast
 from functools import cached_property
 
 from .asks import Asks
-from .scopes import COMPREHENSIONS, FunctionNode, Scope, build
+from .scopes import COMPREHENSIONS, Binding, FunctionNode, Scope, build
 from .walk import branches
 
 
@@ -230,9 +230,9 @@ class Class:
         return frozenset(self.scope.bindings) | frozenset(name for name, *_ in self.assigned)
 
     @cached_property
-    def assigned(self) -> list[tuple[str, Function, object]]:
+    def assigned(self) -> list[tuple[str, Function, Binding]]:
         """`self.name = ...` in the methods, as (name, method, binding)."""
-        found: list[tuple[str, Function, object]] = []
+        found: list[tuple[str, Function, Binding]] = []
         for methods in self.methods.values():
             for method in methods:
                 receiver = method.receiver_name

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from .conditions import holds
 from .modules import Class, Function
-from .scopes import Scope, position
+from .scopes import Binding, Scope, position
 from .values import (
     Arguments,
     ClassValue,
@@ -211,7 +211,7 @@ def held(r: Resolver, node: ast.Attribute, scope: Scope, frame: Frame | None) ->
             return ()
         put = dict(row.put or ())
         column = put[node.attr] if node.attr in put else dict(row.unset).get(node.attr)
-        if column is None or any(node.attr == name for name, *_ in _assigned(r, owner)):
+        if column is None or _is_filled(r, owner, node, frame.function):
             return ()
         if _is_key(r, owner.cls, node.attr) and not _is_unsaved(r, node, scope, frame):
             return ()
@@ -219,7 +219,21 @@ def held(r: Resolver, node: ast.Attribute, scope: Scope, frame: Frame | None) ->
     return () if node.attr in _stored(scope) else tuple(dict.fromkeys(found))
 
 
-def _assigned(r: Resolver, owner: Instance) -> Iterator[tuple[str, Function, object]]:
+def _is_filled(r: Resolver, owner: Instance, node: ast.Attribute, function: Function) -> bool:
+    """Whether a method may have assigned to a column before it is asked for; on an object that a library has just made
+    only the constructor has run, and what the body has called."""
+    for name, method, binding in _assigned(r, owner):
+        if name != node.attr:
+            continue
+        if method is function:
+            if position(binding.node) < position(node):
+                return True
+        elif owner.row is None or not owner.row.own or method.name in ("__init__", *function.asks.called):
+            return True
+    return False
+
+
+def _assigned(r: Resolver, owner: Instance) -> Iterator[tuple[str, Function, Binding]]:
     for base in r.classes.order(owner.cls):
         if isinstance(base, Class):
             yield from base.assigned
@@ -251,7 +265,7 @@ def _is_kept(r: Resolver, owner: Instance, attribute: ast.Attribute, copy: ast.A
     changed = any(name == attribute.attr for name, *_ in _assigned(r, owner))
     if not untouched or changed or len(made) != 1 or made[0][0].name != "__init__":
         return False
-    kept = getattr(made[0][1], "node", None)
+    kept = made[0][1].node
     return (
         isinstance(kept, ast.Attribute)
         and kept.attr == attribute.attr
@@ -340,10 +354,17 @@ def _is_key(r: Resolver, cls: Class, name: str) -> bool:
 def _columns(r: Resolver, cls: Class) -> Iterator[tuple[str, ast.Call]]:
     for name, bindings in cls.scope.bindings.items():
         call = bindings[0].node if len(bindings) == 1 else None
-        if isinstance(call, ast.Call):
-            kinds = r.values(call.func, cls.scope, None)
-            if any(isinstance(kind, External) and r.catalogue.marks("columns", kind.name) for kind in kinds):
-                yield name, call
+        if isinstance(call, ast.Call) and any(
+            _is_column(r, kind) for kind in r.values(call.func, cls.scope, None)
+        ):
+            yield name, call
+
+
+def _is_column(r: Resolver, kind: Value) -> bool:
+    if isinstance(kind, External):
+        return bool(r.catalogue.marks("columns", kind.name))
+    order = r.classes.order(kind.cls) if isinstance(kind, ClassValue) else ()
+    return any(isinstance(base, str) and r.catalogue.marks("columns", base) for base in order)
 
 
 def _empty(column: ast.Call) -> Constant | None:

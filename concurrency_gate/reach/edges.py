@@ -128,22 +128,31 @@ class Edges:
         self, node: ast.Call, parent: ast.AST | None, callees: Values, scope: Scope, frame: Frame | None
     ) -> Iterator[Target]:
         given = self._resolver.arguments(node, scope, frame) if callees else calls.NOTHING
-        kept = isinstance(parent, _KEPT) or self._is_spawned(node, parent, scope, frame)
+        kept = isinstance(parent, _KEPT) or self._is_handed_on(node, parent, scope, frame)
         func = node.func
         owners = self._resolver.values(func.value, scope, frame) if isinstance(func, ast.Attribute) else ()
         for callee in callees:
             settled = rows.settled(self._resolver, callee, node, scope)
             yield from self._callee(settled, given, node, kept, owners)
 
-    def _is_spawned(self, node: ast.Call, parent: ast.AST | None, scope: Scope, frame: Frame | None) -> bool:
-        """Whether a coroutine is handed to what starts it beside the code that goes on."""
+    def _is_handed_on(
+        self, node: ast.Call, parent: ast.AST | None, scope: Scope, frame: Frame | None
+    ) -> bool:
+        """Whether a coroutine is handed to what starts it beside the code that goes on, or a generator to a function of
+        the project, which tells where it is run."""
         if not isinstance(parent, ast.Call) or node is parent.func:
             return False
-        return any(
+        r = self._resolver
+        takers = r.values(parent.func, scope, frame)
+        if any(
             isinstance(value, External)
-            and any(entry.kind in SPAWNS for entry in self._resolver.catalogue.effects(value.name))
-            for value in self._resolver.values(parent.func, scope, frame)
-        )
+            and any(entry.kind in SPAWNS for entry in r.catalogue.effects(value.name))
+            for value in takers
+        ):
+            return True
+        made = r.values(node.func, scope, frame)
+        generates = any(isinstance(value, FunctionValue) and value.function.is_generator for value in made)
+        return generates and bool(takers) and all(isinstance(value, FunctionValue) for value in takers)
 
     def _callee(
         self, callee: Value, given: Arguments, node: ast.Call, kept: bool, owners: Values = ()

@@ -193,6 +193,8 @@ class Requests:
                 found = [*self._decorators(base.node, around)]
                 for method in base.methods.get("dispatch", ()):
                     found += self._decorators(method.node, base.scope)
+                for method in base.methods.get("as_view", ()):
+                    found += self._wraps(method)
                 if any(map(self._exempts, found)):
                     return True
         return False
@@ -207,6 +209,14 @@ class Requests:
             for part in parts:
                 inner = part.func if isinstance(part, ast.Call) else part
                 yield from self._resolver.values(inner, scope, frame)
+
+    def _wraps(self, method: Function) -> Iterator[Value]:
+        """What a method calls on what it returns."""
+        for node in method.scope.returns:
+            if isinstance(node, ast.Call):
+                yield from self._resolver.values(
+                    node.func, method.scope, frame_at(self._resolver, method.scope)
+                )
 
     def _exempts(self, value: Value) -> bool:
         return isinstance(value, External) and bool(self._resolver.catalogue.marks("exempts", value.name))
