@@ -36,6 +36,7 @@ MARKS = (
     "transacts",
     "rows",
     "keys",
+    "adding",
     "columns",
     "creates",
     "upserts",

@@ -11,22 +11,21 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from . import columns
 from .conditions import holds
 from .modules import Class, Function
-from .scopes import Binding, Scope, position
+from .scopes import Scope, position
 from .values import (
     Arguments,
     ClassValue,
     Collection,
     Constant,
     External,
-    Frame,
     FunctionValue,
     Instance,
     Object,
     Row,
     Value,
-    Values,
 )
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def made(r: Resolver, value: Value, method: str, given: Arguments) -> Value:
         return value
     if r.catalogue.marks("creates", method):
         names = _given(given)
-        unset = () if names is None else tuple(_empty_columns(r, value.cls, names))
+        unset = () if names is None else tuple(columns.empty(r, value.cls, names))
         return replace(value, row=Row(True, unset, own=True))
     return replace(value, row=Row(None, own=True)) if r.catalogue.marks("upserts", method) else value
 
@@ -68,7 +67,7 @@ def constructed(r: Resolver, instance: Instance, given: Arguments) -> Instance:
         return instance
     names = _given(given)
     return replace(
-        instance, row=Row(True, () if names is None else tuple(_empty_keys(r, instance.cls, names)))
+        instance, row=Row(True, () if names is None else tuple(columns.empty_keys(r, instance.cls, names)))
     )
 
 
@@ -101,7 +100,7 @@ def as_asked(r: Resolver, value: Value, function: Function) -> Value:
     row = value.row
     unset = tuple(item for item in row.unset if item[0] in function.asks.asked)
     if not row.early:
-        unset = tuple(item for item in unset if not _is_key(r, value.cls, item[0]))
+        unset = tuple(item for item in unset if not columns.is_key(r, value.cls, item[0]))
     saves = row.new is not None and not function.asks.called.isdisjoint(r.catalogue.firing)
     put = tuple(item for item in row.put or () if item[0] in function.asks.asked) or None
     matters = unset or saves or put or row.early or (row.own and function.asks.probed)
@@ -122,7 +121,7 @@ def settled(r: Resolver, callee: Value, node: ast.Call, scope: Scope) -> Value:
     if receiver.row is None or not isinstance(func.value, ast.Name):
         return callee
     name = func.value.id
-    rekeyed = any(by == name and _is_key(r, receiver.cls, attr) for by, attr, _ in scope.attributes)
+    rekeyed = any(by == name and columns.is_key(r, receiver.cls, attr) for by, attr, _ in scope.attributes)
     if rekeyed or (receiver.row.new and _saved_before(r, name, node, scope)):
         return replace(callee, receiver=replace(receiver, row=None))
     alone = _is_from_library(r, name, scope) and not _is_shared(name, node, scope)
@@ -192,191 +191,3 @@ def _saved_before(r: Resolver, name: str, node: ast.Call, scope: Scope) -> bool:
         and position(call) < position(node)
         for call in ast.walk(scope.node)
     )
-
-
-# -- what is asked of them ---------------------------------------------------------------------------------------
-
-
-def held(r: Resolver, node: ast.Attribute, scope: Scope, frame: Frame | None) -> Values:
-    """What a column of a row is sure to hold: what was put there, or nothing yet in a new row. Not if its class, or a
-    function of this module, assigns to it."""
-    if frame is None:
-        return ()
-    found: list[Constant] = []
-    for owner in r.values(node.value, scope, frame):
-        if owner == Constant(None):
-            continue
-        row = owner.row if isinstance(owner, Instance) else None
-        if not isinstance(owner, Instance) or row is None:
-            return ()
-        put = dict(row.put or ())
-        column = put[node.attr] if node.attr in put else dict(row.unset).get(node.attr)
-        if column is None or _is_filled(r, owner, node, frame.function):
-            return ()
-        if _is_key(r, owner.cls, node.attr) and not _is_unsaved(r, node, scope, frame):
-            return ()
-        found.append(column)
-    return () if node.attr in _stored(scope) else tuple(dict.fromkeys(found))
-
-
-def _is_filled(r: Resolver, owner: Instance, node: ast.Attribute, function: Function) -> bool:
-    """Whether a method may have assigned to a column before it is asked for; on an object that a library has just made
-    only the constructor has run, and what the body has called."""
-    for name, method, binding in _assigned(r, owner):
-        if name != node.attr:
-            continue
-        if method is function:
-            if position(binding.node) < position(node):
-                return True
-        elif owner.row is None or not owner.row.own or method.name in ("__init__", *function.asks.called):
-            return True
-    return False
-
-
-def _assigned(r: Resolver, owner: Instance) -> Iterator[tuple[str, Function, Binding]]:
-    for base in r.classes.order(owner.cls):
-        if isinstance(base, Class):
-            yield from base.assigned
-
-
-def is_unchanged(r: Resolver, node: ast.Compare, scope: Scope, frame: Frame | None) -> bool:
-    """Whether an attribute is compared with what the constructor kept of it, and has not been assigned since."""
-    left, right = node.left, node.comparators[0]
-    if not isinstance(left, ast.Attribute) or not isinstance(right, ast.Attribute):
-        return False
-    values = r.values(left.value, scope, frame)
-    return bool(values) and all(
-        isinstance(value, Instance)
-        and any(_is_kept(r, value, *pair) for pair in ((left, right), (right, left)))
-        for value in values
-    )
-
-
-def _is_kept(r: Resolver, owner: Instance, attribute: ast.Attribute, copy: ast.Attribute) -> bool:
-    row = owner.row
-    if row is None or ast.dump(attribute.value) != ast.dump(copy.value):
-        return False
-    untouched = row.own if row.put is None else attribute.attr not in dict(row.put)
-    made = [
-        (function, binding)
-        for name, function, binding in _assigned(r, owner)
-        if name == copy.attr and function.name not in r.catalogue.firing
-    ]
-    changed = any(name == attribute.attr for name, *_ in _assigned(r, owner))
-    if not untouched or changed or len(made) != 1 or made[0][0].name != "__init__":
-        return False
-    kept = made[0][1].node
-    return (
-        isinstance(kept, ast.Attribute)
-        and kept.attr == attribute.attr
-        and isinstance(kept.value, ast.Name)
-        and kept.value.id == made[0][0].receiver_name
-    )
-
-
-def lacks(r: Resolver, owner: ast.expr, name: str, scope: Scope, frame: Frame | None) -> bool:
-    """Whether an object is sure to have no attribute of this name: a library made it, its class has none, and no
-    function of this module gives it one."""
-    values = r.values(owner, scope, frame)
-    for value in values:
-        if not isinstance(value, Instance) or value.row is None or not value.row.own:
-            return False
-        for base in r.classes.order(value.cls):
-            if (
-                name in base.member_names
-                if isinstance(base, Class)
-                else r.catalogue.attribute(f"{base}.{name}")
-            ):
-                return False
-    return bool(values) and name not in _stored(scope)
-
-
-def finds_nothing(r: Resolver, node: ast.AST, scope: Scope, frame: Frame | None) -> bool:
-    """Whether a statement looks for a row by the key of one that is not inserted yet, and so raises."""
-    value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign, ast.Expr)) else None
-    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
-        return False
-    asked = [
-        keyword.value
-        for keyword in value.keywords
-        if keyword.arg in r.catalogue.keys and isinstance(keyword.value, ast.Attribute)
-    ]
-    if not any(_is_unsaved(r, key, scope, frame) for key in asked):
-        return False
-    found = r.values(value.func, scope, frame)
-    return any(isinstance(each, External) and bool(r.catalogue.marks("finds", each.name)) for each in found)
-
-
-def _stored(scope: Scope) -> set[str]:
-    """Attributes that the functions of a module set on what is not their own."""
-    return {name for each in scope.module.scopes for by, name, _ in each.attributes if by != "self"}
-
-
-def _is_unsaved(r: Resolver, key: ast.Attribute, scope: Scope, frame: Frame | None) -> bool:
-    """Whether an attribute is read off a new row that is not inserted yet: before the signal that follows, or before
-    the method goes on with the one that inserts it."""
-    values = r.values(key.value, scope, frame)
-    rows = [value.row if isinstance(value, Instance) else None for value in values if value != Constant(None)]
-    goes_on = frame.function.asks.goes_on if frame is not None else None
-    before = goes_on is not None and position(key) < goes_on
-    return bool(rows) and all(row is not None and row.new and (row.early or before) for row in rows)
-
-
-# -- columns -----------------------------------------------------------------------------------------------------
-
-
-def _empty_columns(r: Resolver, cls: Class, given: set[str]) -> Iterator[tuple[str, Constant]]:
-    """The columns that are not given and hold nothing then; a class's own hide those of its bases."""
-    columns: dict[str, Constant | None] = {}
-    for base in reversed(r.classes.order(cls)):
-        if isinstance(base, Class):
-            columns |= {name: _empty(call) for name, call in _columns(r, base)}
-    yield from ((name, empty) for name, empty in columns.items() if empty is not None and name not in given)
-    yield from _empty_keys(r, cls, given)
-
-
-def _empty_keys(r: Resolver, cls: Class, given: set[str]) -> Iterator[tuple[str, Constant]]:
-    """The keys of a row that is not inserted yet, if the database makes them."""
-    order = r.classes.order(cls)
-    keys = sorted(name for name in r.catalogue.keys if _is_key(r, cls, name))
-    own = (call for base in order if isinstance(base, Class) for _, call in _columns(r, base))
-    if given.isdisjoint(keys) and not any(
-        keyword.arg == "primary_key" for call in own for keyword in call.keywords
-    ):
-        yield from ((key, Constant(None)) for key in keys)
-
-
-def _is_key(r: Resolver, cls: Class, name: str) -> bool:
-    bases = (base for base in r.classes.order(cls) if isinstance(base, str))
-    return any(r.catalogue.marks("keys", f"{base}.{name}") for base in bases)
-
-
-def _columns(r: Resolver, cls: Class) -> Iterator[tuple[str, ast.Call]]:
-    for name, bindings in cls.scope.bindings.items():
-        call = bindings[0].node if len(bindings) == 1 else None
-        if isinstance(call, ast.Call) and any(
-            _is_column(r, kind) for kind in r.values(call.func, cls.scope, None)
-        ):
-            yield name, call
-
-
-def _is_column(r: Resolver, kind: Value) -> bool:
-    if isinstance(kind, External):
-        return bool(r.catalogue.marks("columns", kind.name))
-    order = r.classes.order(kind.cls) if isinstance(kind, ClassValue) else ()
-    return any(isinstance(base, str) and r.catalogue.marks("columns", base) for base in order)
-
-
-def _empty(column: ast.Call) -> Constant | None:
-    """What a column holds that is not given, if that is nothing: its default, None, or an empty text."""
-    said = {keyword.arg: keyword.value for keyword in column.keywords}
-    if None in said:
-        return None
-    if "default" in said:
-        default = said["default"]
-        value = default.value if isinstance(default, ast.Constant) else ...
-        return Constant(value) if value is None or value is False or value == "" else None
-    flags = {name for name, value in said.items() if isinstance(value, ast.Constant) and value.value is True}
-    if "null" in flags:
-        return Constant(None)
-    return Constant("") if "blank" in flags and not flags & {"auto_now", "auto_now_add"} else None

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from concurrency_gate.facts import calls, rows
+from concurrency_gate.facts import calls
 from concurrency_gate.facts.scopes import Scope
 from concurrency_gate.facts.values import (
     ClassValue,
@@ -21,7 +21,7 @@ from concurrency_gate.facts.values import (
     union,
 )
 
-from . import sure
+from . import held, sure
 from .layout import Guard, laid_out
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def taken(r: Resolver, guard: Guard, scope: Scope, frame: Frame | None, hops: in
     if isinstance(node, ast.For):
         return not (isinstance(node.iter, ast.Name) and stays_empty(r, node.iter, scope, frame, hops))
     if isinstance(node, ast.Try):
-        return not rows.finds_nothing(r, node.body[0], scope, frame)
+        return not held.finds_nothing(r, node.body[0], scope, frame)
     if isinstance(node, ast.match_case) and guard.subject is not None:
         return matches(r, guard.subject, node, scope, frame)
     return None
@@ -64,7 +64,7 @@ def truth(
         return _derives(r, test, scope, frame)
     if isinstance(test, ast.Call) and sure.probe(test) == "hasattr" and len(test.args) == 2:
         name = test.args[1]
-        absent = isinstance(name, ast.Constant) and rows.lacks(r, test.args[0], str(name.value), scope, frame)
+        absent = isinstance(name, ast.Constant) and held.lacks(r, test.args[0], str(name.value), scope, frame)
         return False if absent else None
     if isinstance(test, (ast.Attribute, ast.Call)):
         asked = test.func if isinstance(test, ast.Call) else test
@@ -147,7 +147,7 @@ def _compared(r: Resolver, test: ast.Compare, scope: Scope, frame: Frame | None,
     positive = isinstance(operator, (ast.Is, ast.Eq))
     if not positive and not isinstance(operator, (ast.IsNot, ast.NotEq)):
         return None
-    if rows.is_unchanged(r, test, scope, frame):
+    if held.is_unchanged(r, test, scope, frame):
         return positive
     given = sure.given(r, test.left, scope, frame)
     if isinstance(right, ast.Constant) and right.value is None:

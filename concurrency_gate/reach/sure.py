@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from concurrency_gate.facts import calls, rows
+from concurrency_gate.facts import calls
 from concurrency_gate.facts.modules import Class
 from concurrency_gate.facts.scopes import Binding, Scope
 from concurrency_gate.facts.values import (
@@ -20,7 +20,7 @@ from concurrency_gate.facts.values import (
     Values,
 )
 
-from . import settings
+from . import held, settings
 
 if TYPE_CHECKING:
     from concurrency_gate.facts.resolver import Resolver
@@ -46,7 +46,8 @@ def given(r: Resolver, node: ast.expr, scope: Scope, frame: Frame | None, hops: 
             return ()
         return frame.argument(node.id) or ()
     if isinstance(node, ast.Attribute):
-        return configured(r, node, scope, frame) or _kept(r, node, frame) or rows.held(r, node, scope, frame)
+        asked = configured(r, node, scope, frame) or _kept(r, node, frame)
+        return asked or held.is_adding(r, node, scope, frame) or held.column(r, node, scope, frame)
     if isinstance(node, ast.Call) and probe(node) == "getattr" and len(node.args) == 3:
         return _attribute_or_default(r, node, scope, frame)
     key, default = _looked_up(node)
@@ -79,7 +80,7 @@ def _attribute_or_default(r: Resolver, node: ast.Call, scope: Scope, frame: Fram
             return (value,)
         absent = not any(True for _ in settings.said(r, name.value))
     else:
-        absent = rows.lacks(r, owner, name.value, scope, frame)
+        absent = held.lacks(r, owner, name.value, scope, frame)
     return r.values(default, scope, frame) if absent else ()
 
 

@@ -711,6 +711,52 @@ CASES = {
             with transaction.atomic():
                 concept.save()  #> CG201
         """,
+    "what a row says of itself: whether it is being added": """
+        import requests
+        from django.db import models, transaction
+
+        class User(models.Model):
+            status = models.TextField(default="new")
+
+            _adding = True
+
+            @classmethod
+            def from_db(cls, db, field_names, values):
+                instance = super().from_db(db, field_names, values)
+                instance._adding = False
+                return instance
+
+            def save(self, *args, **kwargs):
+                if not self._adding:
+                    requests.post("https://example.org", timeout=3)
+                super().save(*args, **kwargs)
+
+        class Order(models.Model):
+            def save(self, *args, **kwargs):
+                is_new = self._state.adding
+                super().save(*args, **kwargs)
+                if not is_new:
+                    requests.post("https://example.org", timeout=3)
+
+        class Bill(models.Model):
+            def save(self, *args, **kwargs):
+                super().save(*args, **kwargs)
+                if self._state.adding:
+                    return
+                requests.post("https://example.org", timeout=3)
+
+        @transaction.atomic
+        def green():
+            User.objects.create()
+            Order.objects.create()
+            Order().save()
+
+        @transaction.atomic
+        def red(pk, user: User):
+            user.save()  #> CG201
+            Order.objects.get(pk=pk).save()  #> CG201
+            Bill.objects.create()  #> CG201
+        """,
 }
 
 
