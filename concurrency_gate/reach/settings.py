@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator, Set
 from typing import TYPE_CHECKING
 
-from concurrency_gate.facts import names
-from concurrency_gate.facts.values import Constant
+from concurrency_gate.facts import exports, names
+from concurrency_gate.facts.values import ClassValue, Constant
 
 if TYPE_CHECKING:
     from concurrency_gate.facts.resolver import Resolver
@@ -137,12 +137,23 @@ def _within(given: Path, value: ast.expr, wanted: Path) -> Iterator[ast.expr]:
 
 
 def stores_remotely(r: Resolver) -> bool:
-    """Whether the settings name a storage backend that is known to be on the network."""
+    """Whether the settings name a storage backend that is known to be on the network, or a class of the project's that
+    derives from one."""
     return any(
         isinstance(value, ast.Constant)
         and isinstance(value.value, str)
-        and bool(r.catalogue.marks("remote", value.value))
+        and any(r.catalogue.marks("remote", name) for name in _with_bases(r, value.value))
         for setting in r.catalogue.settings
         if setting.role == "storage"
         for value in said(r, setting.path)
     )
+
+
+def _with_bases(r: Resolver, name: str) -> Iterator[str]:
+    """The name of a class, and where it is the project's those of the libraries' that it derives from."""
+    yield name
+    module, _, word = name.rpartition(".")
+    found = r.project.find(module, "") if module else None
+    for value in exports.member(r, found, word) if found is not None else ():
+        if isinstance(value, ClassValue):
+            yield from (base for base in r.classes.order(value.cls) if isinstance(base, str))

@@ -66,21 +66,15 @@ def probe(node: ast.Call) -> str:
 
 
 def _attribute_or_default(r: Resolver, node: ast.Call, scope: Scope, frame: Frame | None) -> Values:
-    """What `getattr(owner, "name", default)` is sure to give: a setting that nothing sets has its default."""
+    """What `getattr(owner, "name", default)` is sure to give. A setting that no module of the project sets is set by
+    whoever runs it: its default says nothing."""
     owner, name, default = node.args
     if not isinstance(name, ast.Constant) or not isinstance(name.value, str):
         return ()
-    configures = [
-        isinstance(value, External) and bool(r.catalogue.marks("configures", value.name))
-        for value in r.values(owner, scope, frame)
-    ]
-    if configures and all(configures):
-        value = settings.agreed(r, name.value)
-        if value is not None:
-            return (value,)
-        absent = not any(True for _ in settings.said(r, name.value))
-    else:
-        absent = held.lacks(r, owner, name.value, scope, frame)
+    said = configured(r, ast.Attribute(owner, name.value, ast.Load()), scope, frame)
+    if said:
+        return said
+    absent = held.lacks(r, owner, name.value, scope, frame)
     return r.values(default, scope, frame) if absent else ()
 
 

@@ -1377,6 +1377,35 @@ REQUESTS = {
         def keep(file):
             default_storage.save("file", file)  #> CG201 default_storage.save
     """,
+    "a storage of the project's own on the network": """
+        == shop/__init__.py
+        == shop/storages.py
+        from storages.backends.s3 import S3Storage
+        class MediaStorage(S3Storage):
+            bucket_name = "media"
+        == settings.py
+        STORAGES = {"default": {"BACKEND": "django.core.files.storage.FileSystemStorage"}}
+        STORAGES["default"]["BACKEND"] = "shop.storages.MediaStorage"
+        == files.py
+        from django.core.files.storage import default_storage
+        from django.db import transaction
+        @transaction.atomic
+        def keep(file):
+            default_storage.save("file", file)  #> CG201 default_storage.save
+    """,
+    "only another storage is on the network": """
+        == settings.py
+        STORAGES = {
+            "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+            "archive": {"BACKEND": "storages.backends.s3.S3Storage"},
+        }
+        == files.py
+        from django.core.files.storage import default_storage
+        from django.db import transaction
+        @transaction.atomic
+        def keep(file):
+            default_storage.save("file", file)
+    """,
     "a storage on the disk": """
         == settings.py
         STORAGES = {"default": {"BACKEND": "django.core.files.storage.FileSystemStorage"}}

@@ -370,28 +370,16 @@ CASES = {
         def red(user):
             Employment.objects.get_or_create(user=user, defaults=dict(is_approved=True))  #> CG201
         """,
-    "a setting that nothing sets": """
-        from celery import shared_task
+    "a setting that nothing sets is set by whoever runs it": """
+        import requests
         from django.conf import settings
         from django.db import transaction
 
-        @shared_task
-        def process(pk):
-            return pk
-
-        def on_transaction_commit(func):
-            if getattr(settings, "CELERY_TASK_ALWAYS_EAGER", False):
-                func()
-            else:
-                transaction.on_commit(func)
-
         @transaction.atomic
-        def green(pk):
-            on_transaction_commit(lambda: process.delay(pk))
-
-        @transaction.atomic
-        def red(pk):
-            process.delay(pk)  #> CG202
+        def red():
+            url = getattr(settings, "HOOK_URL", None)
+            if url:
+                requests.post(url, timeout=3)  #> CG201
         """,
     "a dict that something else fills may hold any key": """
         import requests
