@@ -56,8 +56,8 @@ TYPES = ("returns", "attributes", "enters", "iterates", "descriptors")
 """Keys that map a name to the type of what it gives."""
 
 LINKS = ("bases", "fires", "calls")
-"""Keys that map a name to a list of names; those of `calls` are methods of `self`, `item` or `argument:0`, with the
-keywords that they are given where these are known."""
+"""Keys that map a name to a list of names; those of `calls` are methods of `self`, `item`, `argument:0` or the
+class that a setting names, with the keywords that they are given where these are known."""
 
 Data = dict[str, Any]
 """The compiled form. `effects`: {name: [[kind, library, when, argument, instead], ...]}; `marks`: {kind: the
@@ -73,7 +73,7 @@ KEYS = (*EFFECTS, *MARKS, *TYPES, *LINKS, "alias", "decorates", "implicit", "set
 _NAME = re.compile(r"[^\W\d]\w*(?:\(\))?(?:\.[^\W\d]\w*(?:\(\))?)*(?:\.\*)?")
 _WHEN = re.compile(r"(?:(?P<position>\d+):)?(?P<parameter>[^\W\d]\w*)(?P<sign>!?=)(?P<value>.+)")
 _SHAPE = re.compile(r"(?P<name>[^\W\d]\w*(?:\.[^\W\d]\w*)*)(?::(?P<index>\d+))?(?:\[(?P<inner>.+)\])?")
-_CALL = re.compile(r"(?:self|item|argument:\d+)\.[^\W\d]\w*(?:\([\w,]*\))?")
+_CALL = re.compile(r"(?:self|item|argument:\d+|setting\[\w+\])\.[^\W\d]\w*(?:\([\w,]*\))?")
 _LITERALS: dict[str, object] = {"None": None, "True": True, "False": False}
 
 

@@ -29,11 +29,12 @@ from concurrency_gate.facts.values import (
     Values,
 )
 
+from . import settings
 from .signals import Signals
 from .walk import Visit, running
 
 if TYPE_CHECKING:
-    from concurrency_gate.catalogue import Entry
+    from concurrency_gate.catalogue import Entry, Shape
     from concurrency_gate.facts.resolver import Resolver
 
 Target = Frame | tuple["Entry", str]
@@ -241,13 +242,19 @@ class Edges:
             handed = calls.UNKNOWN
             if link.keywords is not None:
                 handed = Arguments(keywords=tuple((name, ()) for name in link.keywords))
-            for receiver in members.shaped(r, link.receiver, callee.receiver, given.positional):
+            for receiver in self._receivers(link.receiver, callee, given):
                 by = rows.made(r, receiver, callee.name, given)
                 for value in r.attribute(by, link.method):
                     if isinstance(value, FunctionValue) or (
                         isinstance(value, External) and value.name != callee.name
                     ):
                         yield from self._callee(value, handed, node, False)
+
+    def _receivers(self, shape: Shape, callee: External, given: Arguments) -> Values:
+        if shape.name == "setting":
+            named = settings.classes(self._resolver, shape.parameters[0].name)
+            return tuple(Instance(cls, exact=True) for cls in named)
+        return members.shaped(self._resolver, shape, callee.receiver, given.positional)
 
     def _run_argument(self, index: int, given: Arguments, node: ast.Call) -> Iterator[Target]:
         """What a callable or coroutine that is handed over, and run before the call returns, leads to."""

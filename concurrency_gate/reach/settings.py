@@ -7,6 +7,7 @@ from collections.abc import Iterator, Set
 from typing import TYPE_CHECKING
 
 from concurrency_gate.facts import exports, names
+from concurrency_gate.facts.modules import Class
 from concurrency_gate.facts.values import ClassValue, Constant
 
 if TYPE_CHECKING:
@@ -149,11 +150,21 @@ def stores_remotely(r: Resolver) -> bool:
     )
 
 
+def classes(r: Resolver, setting: str) -> list[Class]:
+    """The class of the project that a setting names; none where assignments of it differ."""
+    named = agreed(r, setting)
+    return _classes(r, named.value) if named is not None and isinstance(named.value, str) else []
+
+
 def _with_bases(r: Resolver, name: str) -> Iterator[str]:
     """The name of a class, and where it is the project's those of the libraries' that it derives from."""
     yield name
+    for cls in _classes(r, name):
+        yield from (base for base in r.classes.order(cls) if isinstance(base, str))
+
+
+def _classes(r: Resolver, name: str) -> list[Class]:
     module, _, word = name.rpartition(".")
     found = r.project.find(module, "") if module else None
-    for value in exports.member(r, found, word) if found is not None else ():
-        if isinstance(value, ClassValue):
-            yield from (base for base in r.classes.order(value.cls) if isinstance(base, str))
+    values = exports.member(r, found, word) if found is not None else ()
+    return [value.cls for value in values if isinstance(value, ClassValue)]

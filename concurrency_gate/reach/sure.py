@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from concurrency_gate.facts import calls
+from concurrency_gate.facts import calls, columns
 from concurrency_gate.facts.modules import Class
 from concurrency_gate.facts.scopes import Binding, Scope
 from concurrency_gate.facts.values import (
+    ClassValue,
     Collection,
     Constant,
     External,
@@ -46,8 +47,13 @@ def given(r: Resolver, node: ast.expr, scope: Scope, frame: Frame | None, hops: 
             return ()
         return frame.argument(node.id) or ()
     if isinstance(node, ast.Attribute):
-        asked = configured(r, node, scope, frame) or _kept(r, node, frame)
-        return asked or held.is_adding(r, node, scope, frame) or held.column(r, node, scope, frame)
+        return (
+            configured(r, node, scope, frame)
+            or _kept(r, node, frame)
+            or held.is_adding(r, node, scope, frame)
+            or held.column(r, node, scope, frame)
+            or _of_class(r, node, scope, frame)
+        )
     if isinstance(node, ast.Call) and probe(node) == "getattr" and len(node.args) == 3:
         return _attribute_or_default(r, node, scope, frame)
     key, default = _looked_up(node)
@@ -145,6 +151,24 @@ def _kept(r: Resolver, node: ast.Attribute, frame: Frame | None) -> Values:
     if not isinstance(value, ast.Name) or len(function.scope.bindings.get(value.id, ())) != 1:
         return ()
     return made[function].argument(value.id) or ()
+
+
+def _of_class(r: Resolver, node: ast.Attribute, scope: Scope, frame: Frame | None) -> Values:
+    """The constants that classes give an attribute which nothing else sets: those of the class, and of all below it
+    where it may be one of them."""
+    found: list[Constant] = []
+    for owner in r.values(node.value, scope, frame):
+        if owner == Constant(None):
+            continue
+        if not isinstance(owner, (ClassValue, Instance)):
+            return ()
+        below = [] if isinstance(owner, Instance) and owner.exact else r.subclasses(owner.cls)
+        said = [columns.of_class(r, cls, node.attr) for cls in (owner.cls, *below)]
+        if None in said:
+            return ()
+        found += [constant for constant in said if constant is not None]
+    set_elsewhere = found and r.project.files_with(node.attr, rf"\.{node.attr}\s*(?::[^=\n]+)?=[^=]")
+    return () if set_elsewhere else tuple(dict.fromkeys(found))
 
 
 def _constructors(r: Resolver, init: Frame) -> Iterator[Frame]:

@@ -745,6 +745,113 @@ CASES = {
             Order.objects.get(pk=pk).save()  #> CG201
             Bill.objects.create()  #> CG201
         """,
+    "the constant of a class that is picked by its name": """
+        from typing import ClassVar
+
+        import requests
+        from django.db import models, transaction
+
+
+        class Config:
+            name: ClassVar[str]
+            stored_as_secret: ClassVar[bool] = False
+
+
+        class UrlConfig(Config):
+            name: ClassVar[str] = "url"
+
+
+        class KeyConfig(Config):
+            name: ClassVar[str] = "key"
+            stored_as_secret: ClassVar[bool] = True
+
+
+        class Factory:
+            ALL: dict[str, type[Config]] = {UrlConfig.name: UrlConfig, KeyConfig.name: KeyConfig}
+
+            @classmethod
+            def get(cls, name: str) -> type[Config]:
+                if name not in cls.ALL:
+                    raise ValueError(name)
+                return cls.ALL[name]
+
+
+        class Row(models.Model):
+            key = models.TextField()
+
+
+        def read(name):
+            model = None
+            try:
+                model = Factory.get(name)
+            except ValueError:
+                pass
+            if model and model.stored_as_secret:
+                return requests.get("https://example.org", timeout=3).json()
+            return Row.objects.get(key=name)
+
+
+        @transaction.atomic
+        def green():
+            return read(UrlConfig.name)
+
+
+        @transaction.atomic
+        def green_literal():
+            return read("url")
+
+
+        @transaction.atomic
+        def red():
+            return read(KeyConfig.name)  #> CG201
+        """,
+    "a constant of a class and of those below it": """
+        import requests
+        from django.db import transaction
+
+        class Base:
+            sends = False
+            logs = False
+            keeps = False
+
+            def run(self):
+                if self.sends:
+                    post()
+                if self.logs:
+                    return
+                if self.keeps:
+                    post()
+
+        class Sending(Base):
+            sends = True
+
+        class Quiet(Base):
+            pass
+
+        def switch(runner):
+            runner.keeps = True
+
+        def post():
+            requests.post("https://example.org", timeout=3)
+
+        class Plain:
+            sends = False
+
+            def run(self):
+                if self.sends:
+                    post()
+
+        @transaction.atomic
+        def green(plain: Plain):
+            plain.run()
+            Plain().run()
+
+        @transaction.atomic
+        def red(base: Base):
+            base.run()  #> CG201
+            Sending().run()  #> CG201
+            Quiet().run()  #> CG201
+        """,
 }
 
 

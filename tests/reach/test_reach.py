@@ -961,6 +961,30 @@ REACHED["an optional argument that may be None"] = """
                 Mine().inc()  #> CG201
                 Mine(send=flag).inc()  #> CG201
         """
+REACHED["mail by a backend of the project's that publishes"] = """
+        from django.core.mail import EmailMessage, get_connection, send_mail
+        def tell(messages):
+            with transaction.atomic():
+                send_mail("a", "b", "a@example.org", ["b@example.org"])  #> CG202
+                EmailMessage("a").send()  #> CG202
+        == manage.py
+        import os
+        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "settings")
+        == settings.py
+        EMAIL_BACKEND = "mails.backends.RowBackend"
+        == mails/__init__.py
+        == mails/models.py
+        from django.db import models
+        class RawEmail(models.Model): ...
+        == mails/backends.py
+        from django.core.mail.backends.base import BaseEmailBackend
+        from celery import shared_task
+        @shared_task
+        def publish(count): ...
+        class RowBackend(BaseEmailBackend):
+            def send_messages(self, email_messages):
+                publish.delay(len(email_messages))
+        """
 REACHED["published before a raise that comes after the commit"] = """
         from celery import shared_task
         @shared_task
@@ -1007,6 +1031,28 @@ NOT_YET = {
 """Calls of which only a framework's registry says where they lead: counted as unresolved, and not found."""
 
 CLEAN = {
+    "mail by a backend of the project's that writes rows": """
+        from django.core.mail import EmailMessage, get_connection, send_mail
+        def tell(messages):
+            with transaction.atomic():
+                send_mail("a", "b", "a@example.org", ["b@example.org"])
+                EmailMessage("a").send()
+        == manage.py
+        import os
+        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "settings")
+        == settings.py
+        EMAIL_BACKEND = "mails.backends.RowBackend"
+        == mails/__init__.py
+        == mails/models.py
+        from django.db import models
+        class RawEmail(models.Model): ...
+        == mails/backends.py
+        from django.core.mail.backends.base import BaseEmailBackend
+        from .models import RawEmail
+        class RowBackend(BaseEmailBackend):
+            def send_messages(self, email_messages):
+                RawEmail.objects.bulk_create([RawEmail() for _ in email_messages])
+        """,
     "an optional argument that is given is not None": """
         class Manager:
             def create(self, event, **kwargs):
