@@ -7,7 +7,7 @@ itself, through every function on the way that saves it or asks about it.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -114,16 +114,21 @@ def settled(r: Resolver, callee: Value, node: ast.Call, scope: Scope) -> Value:
     if not isinstance(callee, (FunctionValue, External)) or not isinstance(func, ast.Attribute):
         return callee
     receiver = callee.receiver
-    if not isinstance(receiver, Instance) or func.attr not in r.catalogue.firing:
+    if not isinstance(receiver, Instance):
         return callee
-    if _updates(r, receiver, func.attr, node):
+    if func.attr in r.catalogue.firing and _updates(r, receiver, func.attr, node):
         return replace(callee, receiver=replace(receiver, row=READ))
     if receiver.row is None or not isinstance(func.value, ast.Name):
         return callee
     name = func.value.id
-    rekeyed = any(by == name and columns.is_key(r, receiver.cls, attr) for by, attr, _ in scope.attributes)
-    if rekeyed or (receiver.row.new and _saved_before(r, name, node, scope)):
+    if any(by == name and columns.is_key(r, receiver.cls, attr) for by, attr, _ in scope.attributes):
         return replace(callee, receiver=replace(receiver, row=None))
+    if receiver.row.new and any(map(_is_call_on(r, name, node), ast.walk(scope.node))):
+        once = len(scope.bindings.get(name, ())) == 1
+        always = once and any(map(_is_call_on(r, name, node), _always_run(scope.node)))
+        return replace(callee, receiver=replace(receiver, row=READ if always else None))
+    if func.attr not in r.catalogue.firing:
+        return callee
     alone = _is_from_library(r, name, scope) and not _is_shared(name, node, scope)
     put = tuple(_put(r, name, scope)) if alone else None
     return replace(callee, receiver=replace(receiver, row=replace(receiver.row, put=put)))
@@ -181,13 +186,26 @@ def _updates(r: Resolver, receiver: Instance, method: str, node: ast.Call) -> bo
     return any(when.parameter in given and holds(when, node) for when in whens)
 
 
-def _saved_before(r: Resolver, name: str, node: ast.Call, scope: Scope) -> bool:
-    return any(
-        isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Attribute)
-        and isinstance(call.func.value, ast.Name)
-        and call.func.value.id == name
-        and call.func.attr in r.catalogue.firing
-        and position(call) < position(node)
-        for call in ast.walk(scope.node)
-    )
+def _is_call_on(r: Resolver, name: str, before: ast.Call) -> Callable[[ast.AST], bool]:
+    """Whether a node saves the object of that name, before the call."""
+
+    def is_it(node: ast.AST) -> bool:
+        return (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and isinstance(node.func.value, ast.Name)
+            and node.func.value.id == name
+            and node.func.attr in r.catalogue.firing
+            and position(node) < position(before)
+        )
+
+    return is_it
+
+
+def _always_run(node: ast.AST) -> Iterator[ast.AST]:
+    """The expressions that are statements of a body itself, or of blocks in it: they stand in no branch or loop."""
+    for statement in getattr(node, "body", ()):
+        if isinstance(statement, ast.Expr):
+            yield statement.value
+        elif isinstance(statement, (ast.With, ast.AsyncWith)):
+            yield from _always_run(statement)

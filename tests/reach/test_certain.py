@@ -852,6 +852,36 @@ CASES = {
             Sending().run()  #> CG201
             Quiet().run()  #> CG201
         """,
+    "an object that was saved is there": """
+        import requests
+        from django.db import models, transaction
+        from django.db.models.signals import post_save
+        from django.dispatch import receiver
+
+        class Order(models.Model):
+            def pay(self):
+                self.save()
+
+        @receiver(post_save, sender=Order)
+        def told(sender, instance, created, **kwargs):
+            if created:
+                requests.post("https://example.org", timeout=3)
+
+        def green(items):
+            order = Order()
+            order.save()
+            with transaction.atomic():
+                order.pay()
+                order.save()
+
+        @transaction.atomic
+        def red(items):
+            order = Order()
+            if items:
+                order.save()  #> CG201
+            order.pay()  #> CG201
+            order.pay()  #> CG201
+        """,
 }
 
 
