@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from concurrency_gate.catalogue_format import shape
 from concurrency_gate.facts import calls, names
 from concurrency_gate.facts.conditions import holds
 from concurrency_gate.facts.modules import Module
@@ -36,17 +37,22 @@ class Sessions:
     def words(self) -> list[tuple[str, list[str]]]:
         """The words that bring a session or connection, each with the files that may make one."""
         r, classes = self._resolver, self._resolver.catalogue.data["implicit"]
+        files = r.project.files_with
         found = {(name.partition(".")[0], name.rpartition(".")[2]) for name in classes}
+        anywhere: set[str] = set()
         for key in ("returns", "enters", "attributes"):
             for name, text in r.catalogue.data[key].items():
-                if text not in classes:
+                made = shape(text)
+                if r.catalogue.implicit(made.name) is None:
                     continue
-                owner, _, word = name.rpartition(".")
-                found.add((name.partition(".")[0], word))
+                top, (owner, _, word) = name.partition(".")[0], name.rpartition(".")
+                found.add((top, word))
                 # What calling, entering or reading an instance gives: its class may be all that is named.
-                found.add((name.partition(".")[0], owner.rpartition(".")[2]))
-        files = r.project.files_with
-        return [(word, [p for p in files(word) if p in set(files(top))]) for top, word in sorted(found)]
+                found.add((top, owner.rpartition(".")[2]))
+                if made.parameters and made.parameters[0].name == "self" and files(top):
+                    anywhere.add(word)  # read off a class of the project, whose file alone names the library
+        narrow = [(word, [p for p in files(word) if p in set(files(top))]) for top, word in sorted(found)]
+        return [*narrow, *((word, list(files(word))) for word in sorted(anywhere))]
 
     def stretches(self, body: list[ast.stmt], scope: Scope, frame: Frame | None) -> Iterator[Stretch]:
         """Each implicit transaction of the body, with what runs while it is open."""

@@ -9,6 +9,25 @@ import pytest
 from tests.facts.marked import verify
 
 CASES = {
+    "Flask-SQLAlchemy, the query of a model": """
+        from shop.models import User, db
+        import requests
+        def reset(url, name):
+            user = User.query.filter_by(name=name).first_or_404()
+            requests.post(url)  #> CG204 requests.post
+            db.session.commit()
+            requests.post(url)
+        def build(url, name):
+            query = User.query.filter_by(name=name)
+            requests.post(url)
+            return query
+        == shop/__init__.py
+        == shop/models.py
+        from flask_sqlalchemy import SQLAlchemy
+        db = SQLAlchemy()
+        class User(db.Model):
+            name = db.Column(db.String)
+    """,
     "sqlite3, a write": """
         import sqlite3
         import requests
