@@ -92,11 +92,11 @@ def bind(r: Resolver, function: Function, bound: bool, given: Arguments) -> tupl
             Collection((*extra, given.rest) if given.rest else extra, fixed=not given.rest),
         )
     acceptable = {*named, *(a.arg for a in args.kwonlyargs)}
-    spare = [(name, values) for name, values in given.keywords if name not in acceptable]
+    spare = {name: values for name, values in given.keywords if name not in acceptable}
     found.update((name, values) for name, values in given.keywords if name in acceptable)
     if args.kwarg is not None and (spare or not given.opaque):
         more: list[tuple[str | None, Values]] = [(None, ())] if given.opaque else []
-        held = [*spare, *more]
+        held = [*spare.items(), *more]
         found[args.kwarg.arg] = (Collection(tuple(v for _, v in held), tuple(k for k, _ in held)),)
     kept = [(name, _that_matter(r, function, name, values)) for name, values in found.items()]
     if not given.opaque:

@@ -882,6 +882,24 @@ CASES = {
             order.pay()  #> CG201
             order.pay()  #> CG201
         """,
+    "a keyword that a function gives itself anew comes to an end": """
+        import requests
+        from django.db import transaction
+
+        def chunk(name, binary=None, callback=None, **kwargs):
+            found = []
+            for url in kwargs.get("urls", ()):
+                try:
+                    found.extend(chunk(url, b"", callback=callback, is_root=False, **kwargs))
+                except OSError:
+                    found.extend(chunk("x", b"", callback=callback, is_root=False, **kwargs))
+            requests.post("https://example.org", json=found, timeout=3)
+            return found
+
+        @transaction.atomic
+        def red(name):
+            return chunk(name)  #> CG201
+        """,
 }
 
 
