@@ -152,11 +152,20 @@ def _that_matter(r: Resolver, function: Function, name: str, values: Values) -> 
 
 
 def _is_narrower(r: Resolver, function: Function, name: str, value: Value) -> bool:
-    """Whether an instance is of a class below the one that the annotation says: an implementation of an interface."""
-    if not isinstance(value, Instance):
+    """Whether an instance, or one in a list, is of a class below the one that the annotation says: an implementation of
+    an interface."""
+    given = [each for each in _held(value) if isinstance(each, Instance)]
+    if not given:
         return False
     said = r.instance_of(function.asks.annotations[name], function.scope.parent or function.scope, None)
-    return any(isinstance(each, Instance) and each.cls is not value.cls for each in said)
+    classes = {each.cls for one in said for each in _held(one) if isinstance(each, Instance)}
+    return bool(classes) and any(each.cls not in classes for each in given)
+
+
+def _held(value: Value) -> Values:
+    if isinstance(value, Collection):
+        return union(*value.items, ())
+    return (value, value.item) if isinstance(value, Object) and value.item is not None else (value,)
 
 
 def _matters(r: Resolver, use: _Use, value: Value) -> bool:
