@@ -30,11 +30,15 @@ matter."""
 
 @dataclass(slots=True)
 class Tape:
-    """The words that reached a file, each with the names that it made the file hand on, and all that this
-    rests on."""
+    """The words that reached a file, those that came together with the names that they made the file hand on, and all
+    that this rests on."""
 
-    steps: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    steps: list[tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=list)
     mask: int = 0
+
+    @property
+    def words(self) -> list[str]:
+        return [word for words, _ in self.steps for word in words]
 
 
 class Sieve:
@@ -51,14 +55,19 @@ class Sieve:
         """Follow words until nothing new comes, once; with a dot before it a word stands for an attribute. `narrower`
         are words that matter in some files only."""
         known = dict.fromkeys(words)
-        queue = [(word, self._holding(word)) for word in known]
-        queue += narrower
-        for word, paths in queue:
-            for path in paths:
-                for name in self._meet(path, word):
+        fresh = [(word, self._holding(word)) for word in known]
+        fresh += narrower
+        while fresh:
+            reached: dict[str, dict[str, None]] = {}
+            for word, paths in fresh:
+                for path in paths:
+                    reached.setdefault(path, {})[word] = None
+            fresh = []
+            for path in sorted(reached):
+                for name in self._meet(path, tuple(reached[path])):
                     if name not in known:
                         known[name] = None
-                        queue.append((name, self._project.files_with(name)))
+                        fresh.append((name, self._project.files_with(name)))
         for mentions in self._mentions.values():
             mentions.settle()
 
@@ -74,41 +83,42 @@ class Sieve:
             module = self._project.module(path)
             if module is None:
                 return None
-            mentions = self._mentions[path] = Mentions(module)
-            mentions.spread(word for word, _ in self.tapes[path].steps)
-            mentions.settle()
+            self._remember(module).settle()
         return self._mentions[path]
+
+    def _remember(self, module: Module) -> Mentions:
+        """The mentions of a file by all words that have reached it."""
+        mentions = self._mentions[module.path] = Mentions(module)
+        mentions.spread(self.tapes[module.path].words)
+        return mentions
 
     def words(self, path: str) -> frozenset[str]:
         """The words that reached a file: all that its mentions rest on besides its text."""
         tape = self.tapes.get(path)
-        return frozenset(word for word, _ in tape.steps) if tape is not None else frozenset()
+        return frozenset(tape.words) if tape is not None else frozenset()
 
-    def _meet(self, path: str, word: str) -> Sequence[str]:
+    def _meet(self, path: str, words: tuple[str, ...]) -> Sequence[str]:
         tape = self.tapes.setdefault(path, Tape())
         known = self._known.get(path)
         position = len(tape.steps)
         playing = known is not None and path not in self._mentions and position < len(known.steps)
-        if known is not None and playing and known.steps[position][0] == word:
+        if known is not None and playing and known.steps[position][0] == words:
             tape.mask = known.mask
             tape.steps.append(known.steps[position])
             return known.steps[position][1]
-        names = self._read(path, word, tape)
-        tape.steps.append((word, names))
+        names = self._read(path, words, tape)
+        tape.steps.append((words, names))
         return names
 
-    def _read(self, path: str, word: str, tape: Tape) -> tuple[str, ...]:
+    def _read(self, path: str, words: tuple[str, ...], tape: Tape) -> tuple[str, ...]:
         dependencies = self._project.dependencies
         outer, dependencies.mask = dependencies.mask, 0
+        dependencies.note("module", path)
         module = self._project.module(path)
         names: tuple[str, ...] = ()
         if module is not None:
-            if path not in self._mentions:
-                mentions = self._mentions[path] = Mentions(module)
-                for earlier, _ in tape.steps:
-                    tuple(self._offers(module, mentions, mentions.spread([earlier])))
-            mentions = self._mentions[path]
-            names = tuple(self._offers(module, mentions, mentions.spread([word])))
+            mentions = self._mentions.get(path) or self._remember(module)
+            names = tuple(self._offers(module, mentions, mentions.spread(words)))
         tape.mask |= dependencies.mask
         dependencies.mask = outer
         return names

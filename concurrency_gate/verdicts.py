@@ -17,7 +17,9 @@ from operator import or_
 from typing import Any
 
 from .cache import Store
+from .facts.containers import putting
 from .facts.index import Told
+from .facts.outline import Part, numbers
 from .facts.project import Project, matches, traits, words_in
 from .inspection import Unread
 from .replay import is_settled
@@ -27,6 +29,9 @@ from .sieve import Tape
 from .tree import Stamp
 
 _PACK = "verdicts"
+_PARTS = ("outline", "body", "puts")
+"""Questions about one module: of its text, or of what its functions put into containers."""
+
 _FAMILIES = 2
 """Two sieves have tapes: that of the catalogue's names, and that of transaction blocks."""
 
@@ -50,10 +55,15 @@ class Verdict:
         return [[asdict(f) for f in self.findings], self.needy, unread, *steps, self.words, f"{self.mask:x}"]
 
     @classmethod
-    def load(cls, data: Sequence[Any]) -> Verdict:
+    def load(cls, data: Sequence[Any], moved: Mapping[str, Mapping[int, int]]) -> Verdict:
+        """What `dump` gave; `moved` says where lines stand by now, in files where that changed."""
         found, needy, unread, calls, unresolved, words, mask = data
-        findings = [Finding(**{**f, "chain": tuple(Step(**step) for step in f["chain"])}) for f in found]
-        called, lost = (frozenset(Step(*step) for step in group) for group in (calls, unresolved))
+
+        def step(path: str, line: int, text: str) -> Step:
+            return Step(path, moved[path][line] if path in moved else line, text)
+
+        findings = [Finding(**{**f, "chain": tuple(step(**each) for each in f["chain"])}) for f in found]
+        called, lost = (frozenset(step(*each) for each in group) for group in (calls, unresolved))
         unreadable = Unread(**unread) if unread else None
         return cls(findings, needy, unreadable, called, lost, words, int(mask, 16))
 
@@ -90,7 +100,7 @@ class _Saved:
             files, questions, answers, indices, tapes, verdicts = parts
             played = [
                 {
-                    path: Tape([(w, tuple(n)) for w, n in steps], int(mask, 16))
+                    path: Tape([(tuple(w), tuple(n)) for w, n in steps], int(mask, 16))
                     for path, (steps, mask) in family.items()
                 }
                 for family in tapes
@@ -128,6 +138,8 @@ class Memory:
         self._files = self._look()
         self._order = {path: number for number, path in enumerate(self._files)}
         self._answers: list[Any] = []
+        self._moved: dict[str, dict[int, int]] = {}
+        """In changed files, where each line of the parts that did not change stands now."""
         self._broken = self._compare()
         self._open = self._recall_indices()
         unsure = self._broken | self._open
@@ -146,7 +158,13 @@ class Memory:
         data = self._saved.verdicts.get(path)
         if data is None or data[-2] != words or not self._holds(path, int(data[-1], 16)):
             return None
-        return Verdict.load(data)
+        return self._load(data)
+
+    def _load(self, data: Sequence[Any]) -> Verdict | None:
+        try:
+            return Verdict.load(data, self._moved)
+        except KeyError:  # it tells of a line that it does not rest on: judging again is always right
+            return None
 
     def keep(self, path: str, verdict: Verdict) -> None:
         self._fresh[path] = verdict
@@ -203,6 +221,13 @@ class Memory:
             answer = self._saved.answers[number]
             if kind == "module":
                 same = key not in touched
+            elif kind in _PARTS:
+                path = key.partition("\n")[0]
+                same = path not in touched
+                if path in changed and old[path].name == new[path].name:
+                    now = self._answer(kind, key)
+                    same = answer == now if kind == "puts" else self._agrees(path, answer, now)
+                    answer = now
             elif kind == "word":
                 same, answer = words_answer(key, answer) if touched else (True, answer)
                 recalled[kind, key] = [names[place] for place in answer]
@@ -224,6 +249,16 @@ class Memory:
                 broken |= 1 << number
         project.recalled = recalled
         return broken
+
+    def _agrees(self, path: str, answer: Any, now: Any) -> bool:
+        """Whether a part of a changed module is as it was; if so, its lines are known to have moved with it."""
+        if answer is None or now is None:
+            return answer is now
+        was = Part(*answer)
+        if was.digest != now[0]:
+            return False
+        self._moved.setdefault(path, {}).update(zip(numbers(was), numbers(Part(*now)), strict=True))
+        return True
 
     def _recall_indices(self) -> int:
         """Hands the project the indices that still hold; gives the mask of the questions to those that may not."""
@@ -255,17 +290,31 @@ class Memory:
             return project.neighbour(folder, name)
         if kind == "properties":
             return sorted(project.property_names)
+        if kind in _PARTS:
+            return self._said(kind, *key.split("\n"))
         if kind in ("word", "base"):
             found = project.files_with(*key.split("\n")) if kind == "word" else project.files_with_base(key)
             return [self._order[path] for path in found]
         return None  # a module's text is among the files, and what an index tells is kept as a whole
+
+    def _said(self, kind: str, path: str, name: str = "") -> Any:
+        """What a module's outline, or one of its functions' bodies, says; None where there is nothing of the kind."""
+        if path not in self._project.files:
+            return None
+        if kind == "puts":
+            module = self._project.module(path)
+            return putting(module, name) if module is not None else None
+        part = self._project.outline(path).get(name)
+        return (part.digest, part.lines) if part is not None else None
 
     # -- what this run leaves --------------------------------------------------------------------------
 
     def save(self, tapes: Sequence[Mapping[str, Tape]]) -> None:
         """Leave this run's verdicts, and those of earlier ones that still hold, to the next."""
         saved = self._saved
-        verdicts = {path: v for path, v in saved.verdicts.items() if self._holds(path, int(v[-1], 16))}
+        held = {path: v for path, v in saved.verdicts.items() if self._holds(path, int(v[-1], 16))}
+        loaded = {path: self._load(v) for path, v in held.items()} if self._moved else {}
+        verdicts = {path: v.dump() for path, v in loaded.items() if v is not None} if self._moved else held
         verdicts.update((path, verdict.dump()) for path, verdict in self._fresh.items())
         if not self._fresh and self._files == saved.files:
             return

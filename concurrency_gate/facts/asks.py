@@ -30,6 +30,16 @@ class Asks:
         return only.value if isinstance(only, ast.Return) else None
 
     @cached_property
+    def ends_without_a_value(self) -> bool:
+        """Whether the body may end by itself, or by a bare `return`."""
+        node = self._function.node
+        if isinstance(node, ast.Lambda):
+            return False
+        return not isinstance(node.body[-1], (ast.Return, ast.Raise)) or any(
+            isinstance(part, ast.Return) and part.value is None for part in self._function.nodes
+        )
+
+    @cached_property
     def tested(self) -> frozenset[str]:
         """Names that an `if` asks about, itself or through a local name: what they are decides what runs."""
         found: set[str] = _names_in(self.answer) if self.answer is not None else set()

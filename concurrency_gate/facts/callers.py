@@ -83,7 +83,7 @@ class Callers:
 def _sites(module: Module, word: str) -> Iterator[tuple[Scope, ast.expr, ast.AST]]:
     """(scope, what is called, the call or the decorated definition) wherever the word is called or
     decorates."""
-    for scope in module.scopes:
+    for scope in module.all_scopes:
         node = scope.node
         if scope.parent is not None and isinstance(
             node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

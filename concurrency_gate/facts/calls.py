@@ -248,7 +248,7 @@ def _returned(r: Resolver, frame: Frame) -> Values:
     function = frame.function
     scope = function.scope
     ways = [r.values(node, scope, frame) for node in scope.returns]
-    found = one_of(*ways, ()) if function.may_end_without_a_value else one_of(*ways)
+    found = one_of(*ways, ()) if function.asks.ends_without_a_value else one_of(*ways)
     said = [v for v in found if not isinstance(v, Constant)]
     if len({v.cls for v in said if isinstance(v, Instance)}) > WIDE:
         said, found = [], ()

@@ -72,8 +72,8 @@ class Classes:
         project = self._resolver.project
         found = []
         for module in project.modules(project.files_with_base(cls.name)):
-            for scope in module.scopes:
-                if scope.kind == "class" and scope.node.bases:  # type: ignore[attr-defined]
+            for scope in module.class_scopes:
+                if scope.node.bases:  # type: ignore[attr-defined]
                     candidate = module.cls(scope)
                     if candidate is not cls and cls in self.bases(candidate):
                         found.append(candidate)

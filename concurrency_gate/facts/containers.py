@@ -150,6 +150,8 @@ def filled(r: Resolver, values: Values, name: str, scope: Scope, within: Frame |
         return values
     module = scope.module
     is_local = scope.kind == "function" and not _is_attribute(scope, name)
+    if not is_local:
+        r.project.dependencies.note("puts", f"{module.path}\n{name}")
     puts = [put for put in stores(module).get(name, ()) if not is_local or put[0] is scope]
     escapes = is_local and _escapes(scope, name)
     if not puts and not escapes:
@@ -219,9 +221,15 @@ def stores(module: Module) -> dict[str, list[Store]]:
     return cached
 
 
+def putting(module: Module, name: str) -> list[str]:
+    """The functions, by their qualified names, that put something into containers of that name. What they put is read
+    in their bodies."""
+    return [scope.qualname for scope, *_ in stores(module).get(name, ())]
+
+
 def _find_stores(module: Module) -> dict[str, list[Store]]:
     found: dict[str, list[Store]] = {}
-    for scope in module.scopes:
+    for scope in module.all_scopes:
         for node in _nodes_of(scope):
             if isinstance(node, ast.Assign):
                 for target in node.targets:

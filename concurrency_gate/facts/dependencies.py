@@ -17,7 +17,7 @@ class Dependencies:
         self.mask = 0
         self.questions: list[tuple[str, str]] = []
         self._bits: dict[tuple[str, str], int] = {}
-        self._kept = kept
+        self.kept = kept
         self._known: dict[int, int] = {}
 
     def resume(self, questions: Iterable[tuple[str, str]]) -> None:
@@ -32,13 +32,17 @@ class Dependencies:
         return self._known.setdefault(self.mask, self.mask)
 
     def note(self, kind: str, key: str) -> None:
-        if not self._kept:
-            return
+        self.mask |= self.bit(kind, key)
+
+    def bit(self, kind: str, key: str) -> int:
+        """The mask of one question."""
+        if not self.kept:
+            return 0
         bit = self._bits.get((kind, key))
         if bit is None:
             bit = self._bits[kind, key] = 1 << len(self.questions)
             self.questions.append((kind, key))
-        self.mask |= bit
+        return bit
 
     def unpack(self, mask: int) -> list[tuple[str, str]]:
         return [question for index, question in enumerate(self.questions) if mask >> index & 1]

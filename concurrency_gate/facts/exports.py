@@ -68,6 +68,7 @@ def _offers(r: Resolver, module: Module, name: str) -> bool:
     ]
     if any(isinstance(e, ast.Constant) and e.value == name for node in lists for e in node.elts):
         return True
+    module.read()
     if len(lists) == 1 and r.project.text(module.path).count(b"__all__") == 1:
         return False
     return not name.startswith("_")

@@ -40,6 +40,7 @@ def instances(r: Resolver, node: ast.expr, scope: Scope, frame: Frame | None) ->
 
 
 def _instances(r: Resolver, node: ast.expr, scope: Scope, frame: Frame | None) -> Values:
+    scope.read()
     if isinstance(node, ast.Constant):
         return _quoted(r, node, scope, frame)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):

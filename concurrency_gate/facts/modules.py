@@ -6,21 +6,43 @@ import ast
 from functools import cached_property
 
 from .asks import Asks
+from .dependencies import Dependencies
 from .scopes import COMPREHENSIONS, Binding, FunctionNode, Scope, build
 from .walk import branches
 
 
 class Module:
-    """One parsed file. `name` is its dotted name; a package's is that of its folder."""
+    """One parsed file. `name` is its dotted name; a package's is that of its folder.
 
-    __slots__ = ("__dict__", "classes", "functions", "infra", "is_package", "name", "path", "scope", "tree")
+    Who gets one rests on its outline (see `outline`). Who reads more notes it: `Scope.read`, `read`."""
+
+    __slots__ = (
+        "__dict__",
+        "classes",
+        "dependencies",
+        "functions",
+        "infra",
+        "is_package",
+        "name",
+        "path",
+        "scope",
+        "tree",
+    )
 
     def __init__(
-        self, path: str, name: str, tree: ast.Module, *, is_package: bool, infra: bool = False
+        self,
+        path: str,
+        name: str,
+        tree: ast.Module,
+        dependencies: Dependencies,
+        *,
+        is_package: bool,
+        infra: bool = False,
     ) -> None:
         self.path = path
         self.name = name
         self.tree = tree
+        self.dependencies = dependencies
         self.is_package = is_package
         self.infra = infra
         self.scope = build(tree)
@@ -55,9 +77,24 @@ class Module:
             self.classes[key] = Class(self, scope)
         return self.classes[key]
 
-    @cached_property
+    def read(self) -> None:
+        """Whoever does so rests on the module's whole text."""
+        self.dependencies.note("module", self.path)
+
+    @property
     def scopes(self) -> list[Scope]:
         """All scopes, outer ones first."""
+        self.read()
+        return self.all_scopes
+
+    @property
+    def class_scopes(self) -> list[Scope]:
+        """The scopes of all classes, which are in the outline wherever they stand."""
+        return [scope for scope in self.all_scopes if scope.kind == "class"]
+
+    @cached_property
+    def all_scopes(self) -> list[Scope]:
+        """The same, for who notes himself what he reads there."""
         found = [self.scope]
         for scope in found:
             found.extend(scope.children.values())
@@ -66,7 +103,7 @@ class Module:
     @cached_property
     def scope_of(self) -> dict[int, Scope]:
         """The scope that a function's or class's node opens, by the node's `id`."""
-        return {id(scope.node): scope for scope in self.scopes}
+        return {id(scope.node): scope for scope in self.all_scopes}
 
 
 class Function:
@@ -148,16 +185,8 @@ class Function:
 
     @property
     def is_generator(self) -> bool:
+        self.scope.read()
         return bool(self.scope.yields)
-
-    @cached_property
-    def may_end_without_a_value(self) -> bool:
-        """Whether the body may end by itself, or by a bare `return`."""
-        if isinstance(self.node, ast.Lambda):
-            return False
-        return not isinstance(self.node.body[-1], (ast.Return, ast.Raise)) or any(
-            isinstance(node, ast.Return) and node.value is None for node in self.nodes
-        )
 
     @cached_property
     def receiver_name(self) -> str | None:
@@ -166,14 +195,20 @@ class Function:
             return None
         return self.parameters[0]
 
-    @cached_property
+    @property
     def asks(self) -> Asks:
         """What the body asks of what it is given."""
+        self.scope.read()
+        return self._asks
+
+    @cached_property
+    def _asks(self) -> Asks:
         return Asks(self)
 
     @property
     def nodes(self) -> list[ast.AST]:
         """Everything in the function but leaves."""
+        self.scope.read()
         found: list[ast.AST] = [self.node]
         for node in found:
             found += branches(node)
@@ -189,6 +224,7 @@ class Function:
 
     @property
     def body(self) -> list[ast.stmt]:
+        self.scope.read()
         if isinstance(self.node, ast.Lambda):
             return [ast.copy_location(ast.Expr(self.node.body), self.node.body)]
         return self.node.body

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from .dependencies import Dependencies
 from .mentions import WORDS
 from .modules import Module
+from .outline import Part, outline
 from .syntax import Unparsable, parse
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ class Project:
         self._roots = roots
         self._text: dict[str, bytes] = {}
         self._modules: dict[str, Module | None] = {}
+        self._outlines: dict[str, Mapping[str, Part]] = {}
         self._namespaces: dict[str, Module] = {}
         self._files_by_form: dict[str, list[str]] = {}
         self.recalled: Mapping[tuple[str, str], Sequence[str]] = {}
@@ -224,11 +226,21 @@ class Project:
         return frozenset(found)
 
     def module(self, path: str) -> Module | None:
-        """The parsed module of a file; None where it cannot be parsed (`unparsable` then says why)."""
-        self.dependencies.note("module", path)
+        """The parsed module of a file; None where it cannot be parsed (`unparsable` then says why). Whoever asks
+        rests on the outline."""
+        self.dependencies.note("outline", path)
         if path not in self._modules:
             self._modules[path] = self._parse(path)
         return self._modules[path]
+
+    def outline(self, path: str) -> Mapping[str, Part]:
+        """The parts of a file, as `outline` has them; none where it cannot be parsed."""
+        if path not in self._outlines:
+            if path not in self._modules:
+                self._modules[path] = self._parse(path)
+            module = self._modules[path]
+            self._outlines[path] = outline(module, self.text(path)) if module is not None else {}
+        return self._outlines[path]
 
     def is_parsed(self, path: str) -> bool:
         return path in self._modules
@@ -239,8 +251,14 @@ class Project:
         except Unparsable as error:
             self.unparsable[path] = error
             return None
-        is_package = path.endswith("__init__.py")
-        return Module(path, self.dotted(path), tree, is_package=is_package, infra=self.files[path].infra)
+        return Module(
+            path,
+            self.dotted(path),
+            tree,
+            self.dependencies,
+            is_package=path.endswith("__init__.py"),
+            infra=self.files[path].infra,
+        )
 
     def find(self, name: str, near: str = "") -> Module | None:
         """The project's module of that dotted name, or None where the name is somebody else's.
@@ -261,7 +279,8 @@ class Project:
             return self.module(path)
         if name in self._packages:
             if name not in self._namespaces:
-                self._namespaces[name] = Module("", name, ast.Module([], []), is_package=True)
+                empty = ast.Module([], [])
+                self._namespaces[name] = Module("", name, empty, self.dependencies, is_package=True)
             return self._namespaces[name]
         return None
 

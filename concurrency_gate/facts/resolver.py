@@ -136,7 +136,12 @@ class Resolver:
         evaluate = _EVALUATORS.get(kind)
         if evaluate is None:
             return ()
-        return self.memoised((id(node), frame), lambda: evaluate(self, node, scope, frame))
+
+        def compute() -> Values:
+            scope.read()
+            return evaluate(self, node, scope, frame)
+
+        return self.memoised((id(node), frame), compute)
 
     def memoised(self, key: Hashable, compute: Callable[[], Values]) -> Values:
         """Compute once. Where a question comes round to itself, it is answered with what is assumed, at first nothing,

@@ -66,6 +66,8 @@ class Scope:
     returns: list[ast.expr] = field(default_factory=list)
     yields: list[ast.Yield | ast.YieldFrom] = field(default_factory=list)
     owner: Module | None = None
+    bit: int | None = None
+    """The question what the function's body says, once it was asked."""
 
     @property
     def module(self) -> Module:
@@ -80,6 +82,19 @@ class Scope:
         if self.parent is None or self.parent.kind == "module":
             return self.name
         return f"{self.parent.qualname}.{self.name}"
+
+    def read(self) -> None:
+        """Whoever does so rests on the body of the outermost function that this stands in, if there is one."""
+        body, scope = None, self
+        while scope.parent is not None:
+            if scope.kind == "function":
+                body = scope
+            scope = scope.parent
+        if body is not None and scope.owner is not None:
+            dependencies = scope.owner.dependencies
+            if body.bit is None:
+                body.bit = dependencies.bit("body", f"{scope.owner.path}\n{body.qualname}")
+            dependencies.mask |= body.bit
 
     def bind(self, name: str, binding: Binding) -> None:
         scope = self

@@ -353,9 +353,7 @@ def _passes_on(r: Resolver, cls: Class, above: Class, method: str) -> bool:
             return True
         if isinstance(base, Class):
             for own in base.methods.get(method, ()):
-                if not any(
-                    isinstance(node, ast.Call) and _is_super(node, method) for node in ast.walk(own.node)
-                ):
+                if not any(isinstance(node, ast.Call) and _is_super(node, method) for node in own.nodes):
                     return False
     return True
 

@@ -7,11 +7,12 @@ Followed within one function, for names that hold a row of a session of that fun
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from concurrency_gate.facts import names
+from concurrency_gate.facts.dependencies import Answers
 from concurrency_gate.facts.scopes import Position, Scope, end, position
 from concurrency_gate.facts.values import External, Frame, Instance, Object
 
@@ -44,7 +45,9 @@ class Expiring:
 
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver
-        self._rows: dict[tuple[int, Frame | None], dict[str, _Row]] = {}
+        self._rows: Answers[tuple[Scope, Frame | None], Mapping[str, _Row]] = Answers(
+            resolver.project.dependencies
+        )
 
     def read(self, node: ast.AST, scope: Scope, frame: Frame | None) -> Read | None:
         """The first attribute in the node that is read from a row that has expired before it."""
@@ -68,19 +71,18 @@ class Expiring:
                 return Read(part, row.known)
         return None
 
-    def _rows_of(self, scope: Scope, frame: Frame | None) -> dict[str, _Row]:
-        key = (id(scope), frame)
-        if key not in self._rows:
-            self._rows[key] = {}
-            calls = list(self._calls(scope, frame))
-            rows = dict(self._given(calls, scope, frame)) if calls else {}
-            for call, known in calls:
-                method = call.func.attr  # type: ignore[attr-defined]
-                for row in rows.values():
-                    if method in known.expires and row.expired is None and position(call) > row.since:
-                        row.expired = end(call)
-            self._rows[key] = rows
-        return self._rows[key]
+    def _rows_of(self, scope: Scope, frame: Frame | None) -> Mapping[str, _Row]:
+        return self._rows.once((scope, frame), lambda: self._find_rows(scope, frame), {})
+
+    def _find_rows(self, scope: Scope, frame: Frame | None) -> Mapping[str, _Row]:
+        calls = list(self._calls(scope, frame))
+        rows = dict(self._given(calls, scope, frame)) if calls else {}
+        for call, known in calls:
+            method = call.func.attr  # type: ignore[attr-defined]
+            for row in rows.values():
+                if method in known.expires and row.expired is None and position(call) > row.since:
+                    row.expired = end(call)
+        return rows
 
     def _calls(self, scope: Scope, frame: Frame | None) -> Iterator[tuple[ast.Call, Implicit]]:
         """The calls on sessions whose rows expire, in the order of the text."""

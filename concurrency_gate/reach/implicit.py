@@ -167,6 +167,7 @@ def _is_switched(module: Module, condition: Condition | None) -> bool:
     """Whether anything in the module may make the condition hold. Asked at each statement, so it is kept."""
     if condition is None:
         return False
+    module.read()
     kept: dict[Condition, bool] = module.__dict__.setdefault("switched", {})
     if condition not in kept:
         kept[condition] = any(_may_switch(node, condition) for node in ast.walk(module.tree))

@@ -11,6 +11,7 @@ from concurrency_gate.facts.modules import Class
 from concurrency_gate.facts.values import ClassValue, Constant
 
 if TYPE_CHECKING:
+    from concurrency_gate.facts.modules import Module
     from concurrency_gate.facts.resolver import Resolver
 
 Path = tuple[str, ...]
@@ -50,7 +51,7 @@ def _named_modules(r: Resolver) -> Iterator[str]:
         found
         for variable in variables
         for module in r.project.modules(r.project.files_with(variable))
-        for name in _put(module.tree, variable)
+        for name in _put(module, variable)
         if (found := r.project.find(name, module.path)) is not None
     ]
     for module in pending:
@@ -61,9 +62,10 @@ def _named_modules(r: Resolver) -> Iterator[str]:
                 pending.append(source)
 
 
-def _put(tree: ast.Module, variable: str) -> Iterator[str]:
+def _put(module: Module, variable: str) -> Iterator[str]:
     """The texts in `os.environ.setdefault(variable, text)` and `os.environ[variable] = text`."""
-    for node in ast.walk(tree):
+    module.read()
+    for node in ast.walk(module.tree):
         key: ast.expr | None = None
         value: ast.expr | None = None
         if isinstance(node, ast.Call) and len(node.args) == 2:

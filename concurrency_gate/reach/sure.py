@@ -143,6 +143,7 @@ def _kept(r: Resolver, node: ast.Attribute, frame: Frame | None) -> Values:
         return ()
     (function, binding), form = found[0], rf"\.{node.attr}\s*(?::[^=\n]+)?=[^=]"
     path = function.module.path
+    function.module.read()
     if list(r.project.files_with(node.attr, form)) != [path]:
         return ()
     if len(re.findall(form.encode(), r.project.text(path))) != 1:

@@ -20,6 +20,7 @@ def running(r: Resolver, roots: Sequence[ast.AST], scope: Scope, frame: Frame | 
     """The nodes that can lead anywhere, in the order of the text. Left out are nested functions, annotations,
     and the branches that cannot be taken: those under a parameter that this frame knows to be None, and those
     for "no transaction is open"."""
+    scope.read()
     known: dict[int, bool | None] = {}
     begins = getattr(roots[0], "lineno", 0) if roots else 0
     for visit, guards in laid_out(r, roots, scope):
