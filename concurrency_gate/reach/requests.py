@@ -212,6 +212,7 @@ class Requests:
 
     def _wraps(self, method: Function) -> Iterator[Value]:
         """What a method calls on what it returns."""
+        method.scope.read()
         for node in method.scope.returns:
             if isinstance(node, ast.Call):
                 yield from self._resolver.values(
