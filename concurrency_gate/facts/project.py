@@ -34,6 +34,10 @@ _RENAMED = re.compile(rb"\b(\w+)[ \t]+as[ \t]+(\w+)")
 _PROPERTY = re.compile(rb"@[\w.]*property[^\n]*\n(?:[ \t]*@[^\n]*\n)*[ \t]*(?:async[ \t]+)?def[ \t]+(\w+)")
 
 
+_PROGRAM = "manage.py"
+"""A script by which a whole project is run: Python looks for modules in its folder first, be that a package or not."""
+
+
 @dataclass(frozen=True, slots=True)
 class File:
     """A file of the project that may be read for resolution: all but tests."""
@@ -194,6 +198,7 @@ class Project:
             parent = str(PurePosixPath(package).parent)
             if parent not in packages:
                 tops.add("" if parent == "." else parent)
+        tops |= {path.rpartition("/")[0] for path in self.files if path.rpartition("/")[2] == _PROGRAM}
         roots = [root.strip("/").removeprefix("./") for root in self._roots]
         roots = ["" if root == "." else root for root in roots]
         known = sorted({*roots, *tops, "src", ""}, key=lambda root: (root not in roots, -len(root)))

@@ -71,11 +71,11 @@ def truth(
         values = r.values(asked, scope, frame)
         if values and all(isinstance(v, External) and r.catalogue.marks("open", v.name) for v in values):
             return True
-    if isinstance(test, ast.Call) and hops:
+    if isinstance(test, ast.Call) and hops > 0:
         answer = _answered(r, test, scope, frame, hops - 1)
         if answer is not None:
             return answer
-    if isinstance(test, ast.Name) and hops:
+    if isinstance(test, ast.Name) and hops > 0:
         if stays_empty(r, test, scope, frame, hops):
             return False
         assigned = sure.assigned_once(test, scope)
@@ -99,7 +99,7 @@ def _answered(r: Resolver, test: ast.Call, scope: Scope, frame: Frame | None, ho
 
 def stays_empty(r: Resolver, name: ast.Name, scope: Scope, frame: Frame | None, hops: int) -> bool:
     """Whether a local container is empty at first, and whatever would fill it stands in a branch that is not taken."""
-    made = sure.assigned_once(name, scope) if hops else None
+    made = sure.assigned_once(name, scope) if hops > 0 else None
     if not isinstance(made, (ast.List, ast.Dict, ast.Set)) or list(ast.iter_child_nodes(made))[1:]:
         return False
     if getattr(made, "elts", None) or getattr(made, "keys", None):

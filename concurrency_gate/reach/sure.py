@@ -34,7 +34,7 @@ def given(r: Resolver, node: ast.expr, scope: Scope, frame: Frame | None, hops: 
     """What this call is sure to give an expression: a parameter that it fills, one of its other keywords, or an
     attribute; also under the one local name that it is assigned to."""
     if isinstance(node, ast.Name):
-        assigned = assigned_once(node, scope) if hops else None
+        assigned = assigned_once(node, scope) if hops > 0 else None
         if assigned is not None:
             return given(r, assigned, scope, frame, hops - 1)
         while frame is not None and not _bindings(node, frame.function.scope):

@@ -501,6 +501,13 @@ CASES = {
             if len(todo) > 0:
                 return
 
+        def picked(rows, flag=False):
+            todo = []
+            if "all" in rows and len(todo) > 1:
+                todo.remove("all")
+            for item in todo:
+                print(item)
+
         def fill(todo):
             todo.append(1)
 
@@ -511,6 +518,7 @@ CASES = {
         def green(items):
             deliver(items)
             batch(items)
+            picked(items)
             tell()
             tell(flag=False)
 

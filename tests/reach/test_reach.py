@@ -985,6 +985,23 @@ REACHED["mail by a backend of the project's that publishes"] = """
             def send_messages(self, email_messages):
                 publish.delay(len(email_messages))
         """
+REACHED["modules beside manage.py, in a folder that is a package"] = """
+        == src/__init__.py
+        == src/backend/__init__.py
+        == src/backend/manage.py
+        import sys
+        == src/backend/tasks/__init__.py
+        == src/backend/tasks/tasks.py
+        from celery import shared_task
+        @shared_task
+        def check(pk): ...
+        == src/backend/views.py
+        from django.db import transaction
+        from tasks.tasks import check
+        def pay(pk):
+            with transaction.atomic():
+                check.delay(pk=pk)  #> CG202
+        """
 REACHED["published before a raise that comes after the commit"] = """
         from celery import shared_task
         @shared_task
