@@ -72,16 +72,12 @@ def probe(node: ast.Call) -> str:
 
 
 def _attribute_or_default(r: Resolver, node: ast.Call, scope: Scope, frame: Frame | None) -> Values:
-    """What `getattr(owner, "name", default)` is sure to give. A setting that no module of the project sets is set by
-    whoever runs it: its default says nothing."""
+    """What `getattr(owner, "name", default)` is sure to give. Not of a setting: who asks so expects it to come from
+    elsewhere."""
     owner, name, default = node.args
-    if not isinstance(name, ast.Constant) or not isinstance(name.value, str):
-        return ()
-    said = configured(r, ast.Attribute(owner, name.value, ast.Load()), scope, frame)
-    if said:
-        return said
-    absent = held.lacks(r, owner, name.value, scope, frame)
-    return r.values(default, scope, frame) if absent else ()
+    if isinstance(name, ast.Constant) and held.lacks(r, owner, str(name.value), scope, frame):
+        return r.values(default, scope, frame)
+    return ()
 
 
 def _looked_up(node: ast.expr) -> tuple[str | None, ast.expr | None]:
