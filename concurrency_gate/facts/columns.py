@@ -75,7 +75,13 @@ def of_class(r: Resolver, cls: Class, name: str) -> Constant | None:
     for base in r.classes.order(cls):
         bindings = base.scope.bindings.get(name, ()) if isinstance(base, Class) else ()
         if bindings:
-            node = bindings[0].node if len(bindings) == 1 and bindings[0].kind == "value" else None
+            only = bindings[0] if len(bindings) == 1 and bindings[0].kind == "value" else None
+            node = only.node if only is not None and not _is_field(only.annotation) else None
             value = node.value if isinstance(node, ast.Constant) else ...
             return Constant(value) if value is None or isinstance(value, (bool, str)) else None
     return None
+
+
+def _is_field(annotation: ast.expr | None) -> bool:
+    """Whether an annotated attribute may be a field of each instance: of a dataclass, or of a model."""
+    return annotation is not None and "ClassVar" not in ast.unparse(annotation)

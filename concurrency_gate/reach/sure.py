@@ -164,7 +164,10 @@ def _of_class(r: Resolver, node: ast.Attribute, scope: Scope, frame: Frame | Non
         if None in said:
             return ()
         found += [constant for constant in said if constant is not None]
-    set_elsewhere = found and r.project.files_with(node.attr, rf"\.{node.attr}\s*(?::[^=\n]+)?=[^=]")
+    # On an object, or by a keyword: `as_view(name=...)` sets what the class has.
+    set_elsewhere = found and r.project.files_with(
+        node.attr, rf"(?:\.{node.attr}\s*(?::[^=\n]+)?|[(,\s]{node.attr}(?=\S))=[^=]"
+    )
     return () if set_elsewhere else tuple(dict.fromkeys(found))
 
 

@@ -814,8 +814,11 @@ CASES = {
             return read(KeyConfig.name)  #> CG201
         """,
     "a constant of a class and of those below it": """
+        from dataclasses import dataclass
+
         import requests
         from django.db import transaction
+        from django.views import View
 
         class Base:
             sends = False
@@ -849,14 +852,33 @@ CASES = {
                 if self.sends:
                     post()
 
+        @dataclass
+        class Request:
+            asked: bool = False
+
+            def run(self):
+                if self.asked:
+                    post()
+
+        class Shown(View):
+            raises = False
+
+            def run(self):
+                if self.raises:
+                    post()
+
+        shown = Shown.as_view(raises=True)
+
         @transaction.atomic
         def green(plain: Plain):
             plain.run()
             Plain().run()
 
         @transaction.atomic
-        def red(base: Base):
+        def red(base: Base, request: Request, view: Shown):
             base.run()  #> CG201
+            request.run()  #> CG201
+            view.run()  #> CG201
             Sending().run()  #> CG201
             Quiet().run()  #> CG201
         """,
