@@ -37,7 +37,10 @@ class Analysis:
     thread-safe."""
 
     def __init__(self, resolver: Resolver, config: Config, effects: frozenset[str]) -> None:
+        dependencies = resolver.project.dependencies
+        outer, dependencies.mask = dependencies.mask, 0
         accepted = {"cache": config.cache, "storage": config.storage or stores_remotely(resolver)}
+        self._resting, dependencies.mask = dependencies.mask, outer
         self._resolver = resolver
         self._effects = frozenset(kind for kind in effects if accepted.get(kind, True))
         self._edges = Edges(resolver, self._effects)
@@ -50,7 +53,8 @@ class Analysis:
         return self._blocks.sieve(known)
 
     def of_module(self, module: Module, mentions: Mentions | None) -> Reached:
-        """What the module's blocks reach."""
+        """What the module's blocks reach. It rests on what the settings say of storage, too."""
+        self._resolver.project.dependencies.mask |= self._resting
         blocks = self._blocks.of_module(module, mentions)
         if not blocks:
             return Reached()

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 from concurrency_gate.facts import calls
@@ -53,6 +53,7 @@ class Openers:
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver
         self._known: Answers[Hashable, Opener | None] = Answers(resolver.project.dependencies)
+        self._words: Answers[str, frozenset[str]] = Answers(resolver.project.dependencies)
         self._beginning = resolver.catalogue.words({"begins"})
 
     # -- entering ---------------------------------------------------------------------------
@@ -240,9 +241,12 @@ class Openers:
                         break
         yield from stretches(self._resolver, self, body, scope, frame)
 
-    @cached_property
+    @property
     def transacting(self) -> frozenset[str]:
         """Words of what runs in a transaction of its own; where only signals would run, if they are known."""
+        return self._words.once("transacting", self._transacting, frozenset())
+
+    def _transacting(self) -> frozenset[str]:
         catalogue, project = self._resolver.catalogue, self._resolver.project
         found = set()
         for name in catalogue.data["marks"]["transacts"]:

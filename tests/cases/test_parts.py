@@ -142,3 +142,105 @@ def test_nobody_is_judged_again_for_what_he_did_not_read(tmp_path: Path, bank: s
     assert session.known("bank.py") is None
     for _ in range(2):
         assert judged(tmp_path, cached=True) == judged(tmp_path, cached=False)
+
+
+ATOMIC = "from django.db import transaction\n"
+MODEL = "import requests\nfrom django.db import models\n"
+SAVE = "    def save(self, *args, **kwargs):\n        super().save(*args, **kwargs)\n"
+POST = "requests.post('x')\n"
+FACTS = {
+    "which storage is the default": (
+        {
+            "files.py": f"{ATOMIC}from django.core.files.storage import default_storage\n"
+            "with transaction.atomic():\n    default_storage.save('a', None)\n"
+        },
+        "settings.py",
+        "STORAGES = {'default': {'BACKEND': 'django.core.files.storage.FileSystemStorage'}}\n",
+        "STORAGES = {'default': {'BACKEND': 'storages.backends.s3.S3Storage'}}\n",
+    ),
+    "whether anybody listens to a signal": (
+        {
+            "models.py": f"{MODEL}class Order(models.Model): ...\n",
+            "views.py": "from models import Order\ndef drop(order: Order):\n    order.delete()\n",
+        },
+        "receivers.py",
+        "import requests\ndef told(**kwargs):\n    " + POST,
+        "import requests\nfrom django.db.models.signals import post_delete\nfrom django.dispatch import receiver\n"
+        "@receiver(post_delete)\ndef told(**kwargs):\n    " + POST,
+    ),
+    "the default of a column": (
+        {
+            "views.py": f"{ATOMIC}from models import Order\nwith transaction.atomic():\n    Order.objects.create()\n"
+        },
+        "models.py",
+        f"{MODEL}class Order(models.Model):\n    to = models.TextField(default='')\n{SAVE}        if self.to:\n"
+        f"            {POST}",
+        f"{MODEL}class Order(models.Model):\n    to = models.TextField(default='x')\n{SAVE}        if self.to:\n"
+        f"            {POST}",
+    ),
+    "what a predicate answers": (
+        {
+            "views.py": f"{ATOMIC}import requests\nfrom flags import is_on\nwith transaction.atomic():\n"
+            f"    if is_on():\n        {POST}"
+        },
+        "flags.py",
+        "def is_on(flag=False):\n    return flag\n",
+        "def is_on(flag=True):\n    return flag\n",
+    ),
+    "the body of a predicate": (
+        {
+            "views.py": f"{ATOMIC}import requests\nfrom flags import is_on\nwith transaction.atomic():\n"
+            f"    if is_on():\n        {POST}"
+        },
+        "flags.py",
+        "def is_on(flag=False):\n    return flag\n",
+        "def is_on(flag=False):\n    return not flag\n",
+    ),
+    "the constant of a class": (
+        {
+            "views.py": f"{ATOMIC}import requests\nfrom base import Base\nclass View(Base):\n    def run(self):\n"
+            f"        with transaction.atomic():\n            if self.posts:\n                {POST}"
+        },
+        "base.py",
+        "class Base:\n    posts = False\n",
+        "class Base:\n    posts = True\n",
+    ),
+    "what a constructor keeps of a column": (
+        {
+            "views.py": f"{ATOMIC}from models import Order\nwith transaction.atomic():\n    Order.objects.create()\n"
+        },
+        "models.py",
+        f"{MODEL}class Order(models.Model):\n    to = models.TextField()\n    def __init__(self, *args):\n"
+        f"        super().__init__(*args)\n        self.was = self.to\n{SAVE}        if self.to != self.was:\n"
+        f"            {POST}",
+        f"{MODEL}class Order(models.Model):\n    to = models.TextField()\n    def __init__(self, *args):\n"
+        f"        super().__init__(*args)\n        self.was = None\n{SAVE}        if self.to != self.was:\n"
+        f"            {POST}",
+    ),
+    "where mail goes": (
+        {
+            "views.py": f"{ATOMIC}from django.core.mail import mail_admins\nwith transaction.atomic():\n"
+            "    mail_admins('a', 'b')\n",
+            "backend.py": "class Rows:\n    def send_messages(self, messages):\n        pass\n",
+        },
+        "settings.py",
+        "EMAIL_BACKEND = 'backend.Rows'\n",
+        "EMAIL_BACKEND = 'backend.Row'\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("fact", FACTS)
+def test_what_decides_a_branch_turns_the_verdicts_of_those_who_asked(tmp_path: Path, fact: str) -> None:
+    files, name, before, after = FACTS[fact]
+    (tmp_path / "concurrency-gate.toml").write_text("")
+    for path, text in {**files, name: before}.items():
+        write(tmp_path, path, text)
+    told = judged(tmp_path, cached=True)
+    assert told == judged(tmp_path, cached=True) == judged(tmp_path, cached=False)
+    write(tmp_path, name, after)
+    again = judged(tmp_path, cached=True)
+    assert again == judged(tmp_path, cached=False)
+    assert again.findings != told.findings, "the change makes no difference, so this shows nothing"
+    write(tmp_path, name, before)
+    assert judged(tmp_path, cached=True) == told
