@@ -114,6 +114,51 @@ class Link:
     keywords: tuple[str, ...] | None
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What using a name does. `name` is the catalogue's: it ends in `*` for a wildcard, and may name a base
+    class. `argument` is the one that `runs` runs: a position, or -1 for all. `instead` may be empty."""
+
+    kind: str
+    name: str
+    library: str
+    when: Condition | None = None
+    argument: int = 0
+    instead: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Implicit:
+    """A class whose instances begin a transaction by themselves at one of `statements` (method names) and end
+    it at one of `ends`. The classes of one library belong together: a cursor's statement is ended by its
+    connection. `unless`: conditions on how the instance was built, or on an attribute set on it, under which
+    it never begins. Objects that it gave, or that were handed to one of `takes`, expire at one of `expires`: reading
+    one begins anew. `keeps`: the condition under which they stay loaded; None if there are none. With `writes`, only
+    SQL that changes data begins."""
+
+    name: str
+    library: str
+    statements: frozenset[str]
+    ends: frozenset[str]
+    unless: tuple[Condition, ...]
+    expires: frozenset[str]
+    takes: frozenset[str]
+    keeps: Condition | None
+    writes: bool
+    instead: str
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting in a framework's settings module. `path`: its name and keys, `*` for any key
+    (`DATABASES.*.ATOMIC_REQUESTS`). `role`: `requests`, where a true value puts the library's views into a
+    transaction, or `storage`, where its value, if one of `remote`, makes `storage` effects network ones."""
+
+    path: str
+    role: str
+    library: str
+
+
 def empty() -> Data:
     """A compiled form without entries."""
     tables = (*TYPES, *LINKS, "effects", "alias", "decorates", "implicit", "settings", "instead")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from . import containers, descriptors, hints, intrinsics, members, names, rows
 from .modules import Class, Function
-from .scopes import Scope, position
+from .scopes import Scope
 from .values import (
     LEVELS,
     SOMETHING,
@@ -340,77 +340,12 @@ def special(
     return (Super(function.owner, frame.receiver),) if frame.receiver is not None else ()
 
 
-# -- decorators ------------------------------------------------------------------------------------------
-
-
-def decorated(r: Resolver, function: Function, scope: Scope, frame: Frame | None) -> Values:
-    """What the name of a decorated function stands for: what its decorators return, innermost first. A
-    decorator of which nothing is known is taken to give the function back."""
-    closure = frame if scope.kind in ("function", "comprehension", "lambda") else None
-    values: Values = (FunctionValue(function, None, closure),)
-    for node in reversed(getattr(function.node, "decorator_list", ())):
-        if isinstance(node, ast.Attribute) and node.attr in ("setter", "deleter", "getter"):
-            return _earlier(r, function, node, scope, frame)
-        values = union(*(_apply(r, node, value, scope, frame) for value in values))
-    return values
-
-
-def _earlier(
-    r: Resolver, function: Function, node: ast.Attribute, scope: Scope, frame: Frame | None
-) -> Values:
-    """A property's setter stands for the property that it extends."""
-    before = [b for b in scope.bindings.get(function.name, ()) if b.start < position(function.node)]
-    return names.bound(r, before[-1], scope, frame) if before else ()
-
-
-def _apply(r: Resolver, node: ast.expr, value: Value, scope: Scope, frame: Frame | None) -> Values:
-    if not isinstance(value, FunctionValue):
-        named = r.values(node, scope, frame)
-        return _made(r, named, value) or (value,)
-    word = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-    if word.endswith("property"):
-        return (FunctionValue(value.function, value.receiver, value.closure, "property"),)
-    decorators = r.values(node, scope, frame)
-    for decorator in decorators:
-        name = decorator.name if isinstance(decorator, External) else ""
-        role = intrinsics.ROLES.get(name)
-        if role is not None:
-            return (FunctionValue(value.function, value.receiver, value.closure, role),)
-        if name in ("typing.overload", "typing_extensions.overload"):
-            return ()
-    return _made(r, decorators, value) or (value,)
-
-
-def _made(r: Resolver, decorators: Values, value: Value) -> Values:
-    """What decorators make of a value; empty where they are not known to make anything else of it."""
-    found: list[Values] = []
-    for decorator in decorators:
-        if isinstance(decorator, (FunctionValue, Instance, ClassValue, Partial)):
-            found.append(tuple(v for v in result(r, decorator, Arguments(((value,),))) if _is_callable(v)))
-        elif isinstance(decorator, (External, Object)):
-            name = decorator.name if isinstance(decorator, External) else decorator.type.removesuffix("()")
-            task = r.catalogue.decorates(name)
-            if task is not None:
-                found.append((Object(task, runs=value),))
-    return union(*found) if found else ()
-
-
-def _is_callable(value: Value) -> bool:
-    return isinstance(value, (FunctionValue, ClassValue, Instance, Object, Partial, External))
-
-
-def decorated_class(r: Resolver, cls: Class, scope: Scope, frame: Frame | None) -> Values:
-    """A class keeps its identity under its decorators: what they return is nearly always the class."""
-    return (ClassValue(cls),)
-
-
 __all__ = [
     "NOTHING",
     "UNKNOWN",
     "Arguments",
     "arguments",
     "construct",
-    "decorated",
     "frame_of",
     "result",
     "returned",

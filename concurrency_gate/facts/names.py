@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from . import calls, containers, exports, hints
+from . import containers, decorators, exports, hints
 from .modules import Module
 from .scopes import END, Binding, Position, Scope, position
 from .values import (
     SOMETHING,
+    ClassValue,
     Collection,
     Constant,
     External,
@@ -113,9 +114,9 @@ def _bound(r: Resolver, binding: Binding, scope: Scope, frame: Frame | None) -> 
         return imported(r, scope.module, binding.target)
     if kind == "def":
         function = scope.module.function(scope.module.scope_of[id(node)])
-        return calls.decorated(r, function, scope, frame)
+        return decorators.decorated(r, function, scope, frame)
     if kind == "class":
-        return calls.decorated_class(r, scope.module.cls(scope.module.scope_of[id(node)]), scope, frame)
+        return (ClassValue(scope.module.cls(scope.module.scope_of[id(node)])),)
     if kind == "parameter":
         return parameter(r, binding, scope, frame)
     if kind in ("value", "item", "outer item", "enter"):
