@@ -3,7 +3,7 @@ ones are clean."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -14,10 +14,12 @@ from concurrency_gate.config import Config
 from concurrency_gate.rule import Example, Finding, Rule
 
 
-def examples(colour: str) -> Iterator[object]:
-    for rule in RULES:
-        for number, example in enumerate(getattr(rule, colour), start=1):
-            yield pytest.param(rule, example, id=f"{rule.code}-{colour}-{number}")
+def examples(colour: str) -> list[object]:
+    return [
+        pytest.param(rule, example, id=f"{rule.code}-{colour}-{number}")
+        for rule in RULES
+        for number, example in enumerate(getattr(rule, colour), start=1)
+    ]
 
 
 def findings(example: Example, folder: Path) -> tuple[Finding, ...]:
