@@ -9,6 +9,28 @@ import pytest
 from tests.facts.marked import verify
 
 CASES = {
+    "a query that is handed on, of a session that a provider keeps": """
+        from shop.provider import Provider
+        import requests
+        async def reset(url, User, provider: Provider):
+            query = provider.session.query(User).filter_by(name="x")
+            user = await provider.run(query.one)
+            requests.post(url)  #> CG204 requests.post
+        == shop/__init__.py
+        == shop/provider.py
+        import sqlalchemy.orm as saorm
+        from asgiref.sync import sync_to_async
+        class Provider:
+            def __init__(self, bind):
+                self.session = self._get_session(bind)
+            def _get_session(self, bind):
+                return saorm.Session(bind=bind)
+            def commit_close(self):
+                self.session.commit()
+            @sync_to_async
+            def run(self, target):
+                return target()
+    """,
     "Flask-SQLAlchemy, the query of a model": """
         from shop.models import User, db
         import requests
