@@ -130,19 +130,23 @@ def settled(r: Resolver, callee: Value, node: ast.Call, scope: Scope) -> Value:
     if func.attr not in r.catalogue.firing:
         return callee
     alone = _is_from_library(r, name, scope) and not _is_shared(name, node, scope)
-    put = tuple(_put(r, name, scope)) if alone else None
+    put = tuple(_put(r, name, node, scope)) if alone else None
     return replace(callee, receiver=replace(receiver, row=replace(receiver.row, put=put)))
 
 
-def _put(r: Resolver, name: str, scope: Scope) -> Iterator[tuple[str, Constant | None]]:
-    """The attributes that a function assigns to a local object, with the constants that it does."""
+def _put(r: Resolver, name: str, node: ast.Call, scope: Scope) -> Iterator[tuple[str, Constant | None]]:
+    """The attributes that a function assigns to a local object, with the constants that it is sure to have put there
+    before a call."""
     put: dict[str, Constant | None] = {}
     for by, attr, binding in scope.attributes:
         if by == name:
-            value = (
-                binding.node if isinstance(binding.node, ast.Constant) and binding.kind == "value" else None
+            certain = binding.kind == "value" and attr not in put
+            certain = certain and binding.start < position(node) <= binding.until
+            known = (
+                r.values(binding.node, scope, None)
+                if certain and isinstance(binding.node, ast.Constant)
+                else ()
             )
-            known = r.values(value, scope, None) if value is not None and attr not in put else ()
             put[attr] = known[0] if len(known) == 1 and isinstance(known[0], Constant) else None
     yield from sorted(put.items())
 

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
 
 def column(r: Resolver, node: ast.Attribute, scope: Scope, frame: Frame | None) -> Values:
-    """What a column of a row is sure to hold: what was put there, or nothing yet in a new row. Not if its class, or a
-    function of this module, assigns to it."""
+    """What a column of a row is sure to hold: what was put there, or nothing yet in a new row. Not if its class assigns
+    to it, nor, for what nobody has put there, a function of this module."""
     if frame is None:
         return ()
     found: list[Constant] = []
+    all_put = True
     for owner in r.values(node.value, scope, frame):
         if owner == Constant(None):
             continue
@@ -36,7 +37,10 @@ def column(r: Resolver, node: ast.Attribute, scope: Scope, frame: Frame | None) 
         if columns.is_key(r, owner.cls, node.attr) and not _is_unsaved(r, node, scope, frame):
             return ()
         found.append(known)
-    return () if node.attr in _stored(scope, frame.function) else tuple(dict.fromkeys(found))
+        all_put = all_put and node.attr in put
+    if not all_put and node.attr in _stored(scope, frame.function):
+        return ()
+    return tuple(dict.fromkeys(found))
 
 
 def _is_filled(r: Resolver, owner: Instance, node: ast.Attribute, function: Function) -> bool:

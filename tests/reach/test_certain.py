@@ -930,6 +930,41 @@ CASES = {
         def red(name):
             return chunk(name)  #> CG201
         """,
+    "what is put on a row for sure, and what may be": """
+        import requests
+        from django.db import models, transaction
+
+        class Order(models.Model):
+            state = models.TextField()
+
+            def save(self, *args, **kwargs):
+                super().save(*args, **kwargs)
+                if self.state == "late":
+                    requests.post("https://example.org", timeout=3)
+
+        @transaction.atomic
+        def green(pk):
+            order = Order.objects.get(pk=pk)
+            order.state = "paid"
+            order.save()
+
+        @transaction.atomic
+        def red(pk, flag):
+            order = Order.objects.get(pk=pk)
+            if flag:
+                order.state = "paid"
+            order.save()  #> CG201
+            second = Order.objects.get(pk=pk)
+            second.save()  #> CG201
+            second.state = "paid"
+            third = Order.objects.get(pk=pk)
+            third.state = "late"
+            third.save()  #> CG201
+            fourth = Order.objects.get(pk=pk)
+            fourth.state = "paid"
+            fourth.state = "late"
+            fourth.save()  #> CG201
+        """,
 }
 
 
