@@ -12,11 +12,30 @@ if TYPE_CHECKING:
     from .modules import Function
 
 
+_TELLING = (
+    ast.Assign,
+    ast.Call,
+    ast.Compare,
+    ast.If,
+    ast.IfExp,
+    ast.Match,
+    ast.Return,
+    ast.Subscript,
+    ast.While,
+    ast.keyword,
+)
+
+
 class Asks:
     """Read off a function's text, each answer once. Thread-safe: working one out twice gives the same."""
 
     def __init__(self, function: Function) -> None:
         self._function = function
+
+    @cached_property
+    def _telling(self) -> list[ast.AST]:
+        """The nodes that any answer is read off; the body is gone through once for all of them."""
+        return [node for node in self._function.nodes if isinstance(node, _TELLING)]
 
     @cached_property
     def answer(self) -> ast.expr | None:
@@ -36,7 +55,7 @@ class Asks:
         if isinstance(node, ast.Lambda):
             return False
         return not isinstance(node.body[-1], (ast.Return, ast.Raise)) or any(
-            isinstance(part, ast.Return) and part.value is None for part in self._function.nodes
+            isinstance(part, ast.Return) and part.value is None for part in self._telling
         )
 
     @cached_property
@@ -44,7 +63,7 @@ class Asks:
         """Names that an `if` asks about, itself or through a local name: what they are decides what runs."""
         found: set[str] = _names_in(self.answer) if self.answer is not None else set()
         assigned: list[ast.Assign] = []
-        for node in self._function.nodes:
+        for node in self._telling:
             if isinstance(node, (ast.If, ast.IfExp, ast.While)):
                 found |= _names_in(node.test)
             elif isinstance(node, ast.Assign):
@@ -52,7 +71,7 @@ class Asks:
         for statement in reversed(assigned):
             if any(isinstance(target, ast.Name) and target.id in found for target in statement.targets):
                 found |= _names_in(statement.value)
-        for node in self._function.nodes:
+        for node in self._telling:
             if isinstance(node, ast.Call):  # whoever is called may ask
                 handed = (*node.args, *(keyword.value for keyword in node.keywords))
                 found.update(argument.id for argument in handed if isinstance(argument, ast.Name))
@@ -64,7 +83,7 @@ class Asks:
     def asked(self) -> frozenset[str]:
         """Attributes of which an `if` may ask: those in a test, or in what is assigned to a name that one tests."""
         found: set[str] = _attributes_in(self.answer) if self.answer is not None else set()
-        for node in self._function.nodes:
+        for node in self._telling:
             if isinstance(node, (ast.If, ast.IfExp, ast.While)):
                 found |= _attributes_in(node.test)
             elif isinstance(node, ast.Assign) and any(
@@ -73,27 +92,25 @@ class Asks:
                 found |= _attributes_in(node.value)
         return frozenset(found)
 
-    @property
+    @cached_property
     def probed(self) -> bool:
         """Whether the body asks what attributes something has."""
+        calls = (node for node in self._telling if isinstance(node, ast.Call))
         return any(
-            isinstance(node, ast.Name) and node.id in ("hasattr", "getattr")
-            for node in ast.walk(self._function.node)
+            isinstance(call.func, ast.Name) and call.func.id in ("hasattr", "getattr") for call in calls
         )
 
     @cached_property
     def called(self) -> frozenset[str]:
         """Names of the methods that the body calls."""
-        calls = (node for node in self._function.nodes if isinstance(node, ast.Call))
+        calls = (node for node in self._telling if isinstance(node, ast.Call))
         return frozenset(call.func.attr for call in calls if isinstance(call.func, ast.Attribute))
 
     @cached_property
     def goes_on(self) -> Position | None:
         """Where the body first calls `super()`, if it does."""
         calls = (
-            node
-            for node in self._function.nodes
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+            node for node in self._telling if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         )
         return min((position(call) for call in calls if call.func.id == "super"), default=None)  # type: ignore[attr-defined]
 
@@ -102,7 +119,7 @@ class Asks:
         """Parameters whose text may pick what runs: as an index, handed on to a call by a plain name, or compared with
         another text."""
         found: set[str] = set()
-        for node in self._function.nodes:
+        for node in self._telling:
             if isinstance(node, ast.Compare):
                 if isinstance(node.left, ast.Name) and _is_text(node.comparators[0]):
                     found.add(node.left.id)
@@ -126,7 +143,7 @@ class Asks:
     def sorted(self) -> frozenset[str]:
         """Names that the body sorts by their class, whatever their annotation says."""
         found: set[str] = set()
-        for node in self._function.nodes:
+        for node in self._telling:
             if isinstance(node, ast.Match):
                 found |= _names_in(node.subject)
             elif (
@@ -141,7 +158,7 @@ class Asks:
     def keeps_keywords(self) -> bool:
         """Whether the body does no more with its `**kwargs` than look something up and hand them on."""
         read = 0
-        for node in self._function.nodes:
+        for node in self._telling:
             if (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Attribute)
@@ -161,7 +178,7 @@ class Asks:
         """Keywords that the body takes out of its `**kwargs`."""
         calls = (
             node
-            for node in self._function.nodes
+            for node in self._telling
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
         )
         keys = (

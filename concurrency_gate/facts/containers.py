@@ -153,7 +153,7 @@ def filled(r: Resolver, values: Values, name: str, scope: Scope, within: Frame |
     if not is_local:
         r.project.dependencies.note("puts", f"{module.path}\n{name}")
     puts = [put for put in stores(module).get(name, ()) if not is_local or put[0] is scope]
-    escapes = is_local and _escapes(scope, name)
+    escapes = is_local and name in _escaping(scope)
     if not puts and not escapes:
         return values
     items: list[Values] = [()] if escapes else []
@@ -182,23 +182,23 @@ def filled(r: Resolver, values: Values, name: str, scope: Scope, within: Frame |
     return tuple(found)
 
 
-def _escapes(scope: Scope, name: str) -> bool:
-    """Whether others may fill a local container, or `update` does by keywords."""
+def _escaping(scope: Scope) -> frozenset[str]:
+    """The local names whose containers others may fill, or `update` does by keywords. Worked out once for a scope."""
+    kept: dict[int, frozenset[str]] = scope.module.__dict__.setdefault("escaping", {})
+    if id(scope) not in kept:
+        parts = [part for node in _nodes_of(scope) for part in _handed(node)]
+        kept[id(scope)] = frozenset(part.id for part in parts if isinstance(part, ast.Name))
+    return kept[id(scope)]
 
-    def is_it(node: ast.AST) -> bool:
-        return isinstance(node, ast.Name) and node.id == name
 
-    for node in _nodes_of(scope):
-        if isinstance(node, ast.Call):
-            given = (*node.args, *(keyword.value for keyword in node.keywords if keyword.arg is not None))
-            updates = (
-                isinstance(node.func, ast.Attribute) and node.func.attr == "update" and bool(node.keywords)
-            )
-            if any(map(is_it, given)) or (updates and is_it(node.func.value)):  # type: ignore[attr-defined]
-                return True
-        elif isinstance(node, ast.AugAssign) and is_it(node.target):
-            return True
-    return False
+def _handed(node: ast.AST) -> list[ast.expr]:
+    if isinstance(node, ast.AugAssign):
+        return [node.target]
+    if not isinstance(node, ast.Call):
+        return []
+    given = [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg is not None)]
+    updates = isinstance(node.func, ast.Attribute) and node.func.attr == "update" and node.keywords
+    return [*given, node.func.value] if updates else given  # type: ignore[attr-defined]
 
 
 def _is_attribute(scope: Scope, name: str) -> bool:
