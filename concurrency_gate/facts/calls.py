@@ -73,9 +73,10 @@ def arguments(r: Resolver, node: ast.Call, scope: Scope, frame: Frame | None) ->
             continue
         only = values[0] if len(values) == 1 else None
         held = only.keys if isinstance(only, Collection) and only.keys is not None else (None,)
-        opaque = opaque or None in held
+        # What a body pops may be gone by now, or not yet.
+        taken = frame.function.asks.popped if frame is not None else frozenset()
+        opaque = opaque or None in held or not taken.isdisjoint(held)
         if isinstance(only, Collection):
-            taken = frame.function.asks.popped if frame is not None else frozenset()
             pairs = zip(held, only.items, strict=False)
             keywords += [(key, item) for key, item in pairs if key is not None and key not in taken]
     return Arguments(tuple(positional), tuple(keywords), rest, opaque)

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from . import columns
-from .conditions import holds
 from .modules import Class, Function
 from .scopes import Scope, position
 from .values import (
@@ -47,7 +46,24 @@ def read(r: Resolver, cls: Class) -> Instance:
     tables = {base.partition(".")[0] for base in above if r.catalogue.marks("rows", base)}
     if not tables:
         return Instance(cls)
-    return Instance(cls, exact=all(base.partition(".")[0] in tables for base in above), row=READ)
+    exact = all(base.partition(".")[0] in tables for base in above) and not _may_stand_for_another(r, cls)
+    return Instance(cls, exact=exact, row=READ)
+
+
+def _may_stand_for_another(r: Resolver, cls: Class) -> bool:
+    """Whether the class may be that of `cls` or `self`, and so one below: those have rows of their own."""
+    if not r.subclasses(cls):
+        return False
+    for base in r.classes.order(cls):
+        if isinstance(base, Class):
+            base.module.read()
+            text = r.project.text(base.module.path)
+            methods = (method for named in base.methods.values() for method in named)
+            if b"__class__" in text or b"type(self)" in text:
+                return True
+            if any("classmethod" in method.decorator_names for method in methods):
+                return True
+    return False
 
 
 def made(r: Resolver, value: Value, method: str, given: Arguments) -> Value:
@@ -183,11 +199,11 @@ def _is_shared(name: str, node: ast.Call, scope: Scope) -> bool:
 
 
 def _updates(r: Resolver, receiver: Instance, method: str, node: ast.Call) -> bool:
+    """Whether the call gives a display for the keyword: a name may stand for None."""
     names = (f"{base}.{method}" for base in r.classes.order(receiver.cls) if isinstance(base, str))
     entries = (entry for name in names for entry in r.catalogue.marks("updates", name))
-    given = {keyword.arg for keyword in node.keywords}
-    whens = (entry.when for entry in entries if entry.when is not None)
-    return any(when.parameter in given and holds(when, node) for when in whens)
+    given = {k.arg for k in node.keywords if isinstance(k.value, (ast.List, ast.Tuple, ast.Set))}
+    return any(entry.when is not None and entry.when.parameter in given for entry in entries)
 
 
 def _is_call_on(r: Resolver, name: str, before: ast.Call) -> Callable[[ast.AST], bool]:

@@ -253,6 +253,13 @@ class _Builder:
             self.bind_target(target, "value", node.value, scope, end(node), until)
         self.push([*node.targets, node.value], scope, until)
 
+    def augmented(self, node: ast.AST, scope: Scope, until: Position) -> None:
+        """`self.flag |= other` puts something else there, which nobody knows. A name keeps what it is bound to."""
+        assert isinstance(node, ast.AugAssign)
+        if isinstance(node.target, ast.Attribute):
+            self.bind_simple(node.target, Binding("opaque", node, end(node), until), scope)
+        self.generic(node, scope, until)
+
     def annotated(self, node: ast.AST, scope: Scope, until: Position) -> None:
         assert isinstance(node, ast.AnnAssign)
         kind = "value" if node.value is not None else "annotation"
@@ -374,6 +381,7 @@ _VISITORS = {
     ast.ImportFrom: _Builder.import_from,
     ast.Assign: _Builder.assign,
     ast.AnnAssign: _Builder.annotated,
+    ast.AugAssign: _Builder.augmented,
     ast.NamedExpr: _Builder.walrus,
     ast.For: _Builder.loop,
     ast.AsyncFor: _Builder.loop,

@@ -105,32 +105,38 @@ def stays_empty(r: Resolver, name: ast.Name, scope: Scope, frame: Frame | None, 
     if getattr(made, "elts", None) or getattr(made, "keys", None):
         return False
     guards = {id(visit.node): around for visit, around in laid_out(r, scope.node.body, scope)}  # type: ignore[attr-defined]
+    harmless: set[int] = set()
     for node in ast.walk(scope.node):
-        if isinstance(node, ast.Call) and _may_fill(node, name.id):
-            around = guards.get(id(node), ())
-            if not any(taken(r, guard, scope, frame, hops - 1) is (not guard.branch) for guard in around):
-                return False
-        elif isinstance(node, (ast.AugAssign, ast.Assign, ast.Return, ast.Yield)):
-            held = [node.target] if isinstance(node, ast.AugAssign) else [node.value]
-            held += [target for target in getattr(node, "targets", ()) if not isinstance(target, ast.Name)]
-            if any(_names(part, name.id) for part in held if part is not None):
-                return False  # filled as it stands, or under another name
-    return True
+        harmless |= {id(part) for part in _only_read(node)}
+        if isinstance(node, ast.Call) and any(
+            taken(r, guard, scope, frame, hops - 1) is (not guard.branch)
+            for guard in guards.get(id(node), ())
+        ):
+            harmless |= {id(part) for part in ast.walk(node)}
+    uses = (node for node in ast.walk(scope.node) if isinstance(node, ast.Name) and node.id == name.id)
+    return all(isinstance(use.ctx, ast.Store) or id(use) in harmless for use in uses)
 
 
-def _may_fill(call: ast.Call, name: str) -> bool:
-    given = [
-        part for part in (*call.args, *(k.value for k in call.keywords)) if not isinstance(part, ast.Starred)
-    ]
-    asks = isinstance(call.func, ast.Name) and call.func.id in ("len", "bool", "any", "all")
-    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-    return any(_names(part, name) for part in ([] if asks else given)) or (
-        owner is not None and _names(owner, name)
-    )
+def _only_read(node: ast.AST) -> list[ast.expr]:
+    """What a node reads without letting anybody fill it, or know it under another name."""
+    if isinstance(node, (ast.If, ast.While, ast.IfExp)):
+        return [node.test]
+    if isinstance(node, ast.UnaryOp):
+        return [node.operand]
+    if isinstance(node, ast.BoolOp):
+        return node.values[:-1]
+    if isinstance(node, ast.Compare):
+        return [node.left, *node.comparators]
+    if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
+        return [node.iter]
+    if isinstance(node, ast.Starred):
+        return [node.value]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _READERS:
+        return node.args
+    return []
 
 
-def _names(node: ast.AST, name: str) -> bool:
-    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
+_READERS = frozenset({"len", "bool", "any", "all"})
 
 
 def _compared(r: Resolver, test: ast.Compare, scope: Scope, frame: Frame | None, hops: int) -> bool | None:

@@ -63,6 +63,11 @@ def _assigned(r: Resolver, owner: Instance) -> Iterator[tuple[str, Function, Bin
             yield from base.assigned
 
 
+def is_assigned(r: Resolver, cls: Class, name: str) -> bool:
+    """Whether a method of the class, or of a base, assigns to the attribute."""
+    return any(name == assigned for assigned, *_ in _assigned(r, Instance(cls)))
+
+
 def is_unchanged(r: Resolver, node: ast.Compare, scope: Scope, frame: Frame | None) -> bool:
     """Whether an attribute is compared with what the constructor kept of it, and has not been assigned since."""
     left, right = node.left, node.comparators[0]

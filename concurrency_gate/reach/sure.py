@@ -137,7 +137,7 @@ def _kept(r: Resolver, node: ast.Attribute, frame: Frame | None) -> Values:
     ]
     if len(found) != 1 or found[0][0] not in made:
         return ()
-    (function, binding), form = found[0], rf"\.{node.attr}\s*(?::[^=\n]+)?=[^=]"
+    (function, binding), form = found[0], _assigning(node.attr)
     path = function.module.path
     function.module.read()
     if list(r.project.files_with(node.attr, form)) != [path]:
@@ -161,14 +161,17 @@ def _of_class(r: Resolver, node: ast.Attribute, scope: Scope, frame: Frame | Non
             return ()
         below = [] if isinstance(owner, Instance) and owner.exact else r.subclasses(owner.cls)
         said = [columns.of_class(r, cls, node.attr) for cls in (owner.cls, *below)]
-        if None in said:
+        if None in said or any(held.is_assigned(r, cls, node.attr) for cls in (owner.cls, *below)):
             return ()
         found += [constant for constant in said if constant is not None]
     # On an object, or by a keyword: `as_view(name=...)` sets what the class has.
-    set_elsewhere = found and r.project.files_with(
-        node.attr, rf"(?:\.{node.attr}\s*(?::[^=\n]+)?|[(,\s]{node.attr}(?=\S))=[^=]"
-    )
-    return () if set_elsewhere else tuple(dict.fromkeys(found))
+    form = rf"{_assigning(node.attr)}|[(,\s]{node.attr}=[^=]"
+    return () if found and r.project.files_with(node.attr, form) else tuple(dict.fromkeys(found))
+
+
+def _assigning(attribute: str) -> str:
+    """What an assignment of the attribute looks like on any object, also one that adds to it, or to several at once."""
+    return rf"\.{attribute}\s*(?::[^=\n]+|,[^=\n()]*|[-+*/%&|^@]+|<<|>>)?=[^=]"
 
 
 def _constructors(r: Resolver, init: Frame) -> Iterator[Frame]:

@@ -965,6 +965,86 @@ CASES = {
             fourth.state = "late"
             fourth.save()  #> CG201
         """,
+    "what may be filled, popped, added to or asked of another class is not sure": """
+        import requests
+        from django.db import models, transaction
+        from django.db.models.signals import post_save
+        from django.dispatch import receiver
+        def post():
+            requests.post("https://x.example", timeout=1)
+        class Base(models.Model):
+            class Meta:
+                abstract = True
+            @classmethod
+            def make(cls):
+                with transaction.atomic():
+                    return cls.objects.create()  #> CG201
+        class Order(Base):
+            def save(self, *args, **kwargs):
+                super().save(*args, **kwargs)
+                post()
+        class Bill(models.Model):
+            def store(self, update_fields=None):
+                self.save(update_fields=update_fields)
+        @receiver(post_save, sender=Bill)
+        def told(sender, instance, created, **kwargs):
+            if created:
+                post()
+        @transaction.atomic
+        def b(fields=None):
+            bill = Bill()
+            bill.store()  #> CG201
+        def deliver(send=False, **kwargs):
+            if send:
+                post()
+        def maybe(flag, **kwargs):
+            if flag:
+                kwargs.pop("send")
+            deliver(**kwargs)
+        @transaction.atomic
+        def c(flag):
+            maybe(flag, send=True)  #> CG201
+        @transaction.atomic
+        def d(rows):
+            todo = []
+            for each in [todo]:
+                each.append(rows)
+            if todo:
+                post()  #> CG201
+        @transaction.atomic
+        def e(rows):
+            todo = []
+            other: list = todo
+            other.append(rows)
+            if todo:
+                post()  #> CG201
+        @transaction.atomic
+        def f(rows):
+            flag = False
+            flag |= bool(rows)
+            if flag:
+                post()  #> CG201
+        class Plain:
+            on = False
+            def arm(self, x):
+                self.on |= x
+            def run(self):
+                if self.on:
+                    post()
+        @transaction.atomic
+        def g(plain: Plain):
+            plain.run()  #> CG201
+        class T:
+            on = False
+            def arm(self, x):
+                self.on, self.y = x, 1
+            def run(self):
+                if self.on:
+                    post()
+        @transaction.atomic
+        def j(t: T):
+            t.run()  #> CG201
+        """,
 }
 
 
