@@ -52,6 +52,12 @@ def read(r: Resolver, cls: Class) -> Instance:
 
 def _may_stand_for_another(r: Resolver, cls: Class) -> bool:
     """Whether the class may be that of `cls` or `self`, and so one below: those have rows of their own."""
+    return bool(
+        r.memoised(("asked as cls", cls), lambda: (ClassValue(cls),) if _is_asked_as_cls(r, cls) else ())
+    )
+
+
+def _is_asked_as_cls(r: Resolver, cls: Class) -> bool:
     if not r.subclasses(cls):
         return False
     for base in r.classes.order(cls):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from concurrency_gate.facts import calls
-from concurrency_gate.facts.scopes import Scope
+from concurrency_gate.facts.scopes import Scope, end, position
 from concurrency_gate.facts.values import (
     ClassValue,
     Collection,
@@ -104,17 +104,36 @@ def stays_empty(r: Resolver, name: ast.Name, scope: Scope, frame: Frame | None, 
         return False
     if getattr(made, "elts", None) or getattr(made, "keys", None):
         return False
-    guards = {id(visit.node): around for visit, around in laid_out(r, scope.node.body, scope)}  # type: ignore[attr-defined]
-    harmless: set[int] = set()
-    for node in ast.walk(scope.node):
-        harmless |= {id(part) for part in _only_read(node)}
-        if isinstance(node, ast.Call) and any(
-            taken(r, guard, scope, frame, hops - 1) is (not guard.branch)
-            for guard in guards.get(id(node), ())
-        ):
-            harmless |= {id(part) for part in ast.walk(node)}
-    uses = (node for node in ast.walk(scope.node) if isinstance(node, ast.Name) and node.id == name.id)
-    return all(isinstance(use.ctx, ast.Store) or id(use) in harmless for use in uses)
+    left = list(_filling(name.id, scope))
+    if left:
+        for visit, around in laid_out(r, scope.node.body, scope):  # type: ignore[attr-defined]
+            inside = [use for use in left if _holds(visit.node, use)]
+            if inside and any(
+                taken(r, guard, scope, frame, hops - 1) is (not guard.branch) for guard in around
+            ):
+                left = [use for use in left if use not in inside]
+    return not left
+
+
+def _filling(name: str, scope: Scope) -> tuple[ast.Name, ...]:
+    """The places where a local container may be filled, or come under another name. Read once for all frames."""
+    kept: dict[tuple[int, str], tuple[ast.Name, ...]] = scope.module.__dict__.setdefault("filling", {})
+    if (id(scope), name) not in kept:
+        nodes = list(ast.walk(scope.node))
+        harmless = {id(part) for node in nodes for part in _only_read(node)}
+        kept[id(scope), name] = tuple(
+            node
+            for node in nodes
+            if isinstance(node, ast.Name)
+            and node.id == name
+            and not isinstance(node.ctx, ast.Store)
+            and id(node) not in harmless
+        )
+    return kept[id(scope), name]
+
+
+def _holds(node: ast.AST, use: ast.Name) -> bool:
+    return isinstance(node, ast.Call) and position(node) <= position(use) < end(node)
 
 
 def _only_read(node: ast.AST) -> list[ast.expr]:
