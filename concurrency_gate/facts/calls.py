@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from . import containers, descriptors, hints, intrinsics, members, names, rows
+from . import containers, descriptors, intrinsics, members, names, rows
 from .modules import Class, Function
 from .scopes import Scope
 from .values import (
@@ -255,8 +255,7 @@ def _returned(r: Resolver, frame: Frame) -> Values:
         said, found = [], ()
     annotation = getattr(function.node, "returns", None)
     if not said and annotation is not None:
-        said_so = r.instance_of(annotation, scope.parent or scope, frame.closure)
-        return union(hints.for_receiver(said_so, frame.receiver), found)
+        return union(r.instance_of(annotation, scope.parent or scope, frame.closure, frame), found)
     return found
 
 

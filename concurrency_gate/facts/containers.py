@@ -4,6 +4,7 @@ in."""
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from . import calls, members
@@ -79,7 +80,7 @@ def yielded(r: Resolver, frame: Frame) -> Values:
         if not any(found):
             returns = getattr(frame.function.node, "returns", None)
             if returns is not None:
-                declared = r.instance_of(returns, scope.parent or scope, frame.closure)
+                declared = r.instance_of(returns, scope.parent or scope, frame.closure, frame)
                 found.append(
                     union(*(iterated(r, value) for value in declared if isinstance(value, Collection)))
                 )
@@ -159,7 +160,7 @@ def filled(r: Resolver, values: Values, name: str, scope: Scope, within: Frame |
     items: list[Values] = [()] if escapes else []
     keys: list[str | None] = [None] if escapes else []
     for store_scope, key, node, how in puts:
-        for frame in (within,) if is_local else r.callers.frames_of_scope(store_scope):
+        for frame in (within,) if is_local else _filling_frames(r, store_scope, within):
             put = r.values(node, store_scope, frame)
             if is_local:
                 put = tuple(value for value in put if isinstance(value, Suspended))
@@ -180,6 +181,29 @@ def filled(r: Resolver, values: Values, name: str, scope: Scope, within: Frame |
         else:
             found.append(value)
     return tuple(found)
+
+
+def _filling_frames(r: Resolver, scope: Scope, within: Frame | None) -> Sequence[Frame | None]:
+    """The frames in which a scope fills the container. Where it is kept by an object, those of methods that other
+    classes run are left out: each of several registries that derive from one has its own."""
+    frames = r.callers.frames_of_scope(scope)
+    asked = within.receiver if within is not None else None
+    if within is None or not isinstance(asked, Instance) or scope.kind != "function":
+        return frames
+    method = scope.module.function(scope)
+    if method.owner is None or method.receiver_name is None or not r.classes.derives(asked.cls, method.owner):
+        return frames
+    known = [f for f in frames if f is not None and _may_be(r, f.receiver, asked)]
+    if any(frame is not r.default_frame(method) for frame in known):
+        return known
+    return (r.frame(method, asked, (), r.default_frame(method).closure),)
+
+
+def _may_be(r: Resolver, receiver: Value | None, asked: Instance) -> bool:
+    """Whether the two may be the same object."""
+    if not isinstance(receiver, Instance):
+        return True
+    return r.classes.derives(receiver.cls, asked.cls) or r.classes.derives(asked.cls, receiver.cls)
 
 
 def _escaping(scope: Scope) -> frozenset[str]:

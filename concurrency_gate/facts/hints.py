@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from . import names
+from . import generics, names
 from .scopes import Scope
 from .values import ClassValue, Collection, External, Frame, Instance, Object, Value, Values, union
 
@@ -25,17 +25,12 @@ _CONTEXT = {"AbstractContextManager", "AbstractAsyncContextManager", "ContextMan
 _TYPING = ("typing.", "typing_extensions.", "collections.", "builtins.", "contextlib.")
 
 
-SELF = Object("typing.Self")
-"""Stands for the receiver, which only those who ask about a method know."""
-
-VARIABLES = ("typing.TypeVar", "typing.NewType")
-"""What a type variable or a new type is an object of; its `item` is an instance of the bound."""
-
 _ALIASES = (ast.Subscript, ast.BinOp, ast.Constant)
 
 
 def instances(r: Resolver, node: ast.expr, scope: Scope, frame: Frame | None) -> Values:
-    """Instances of what the annotation names; empty where it names nothing that is known."""
+    """Instances of what the annotation names, with `Self` and type variables as they stand there; empty where it names
+    nothing that is known."""
     return r.memoised(("annotation", id(node), frame), lambda: _instances(r, node, scope, frame))
 
 
@@ -59,13 +54,15 @@ def _of_named(r: Resolver, value: Value) -> Values:
         return (Instance(value.cls),)
     if isinstance(value, External):
         if value.name in ("typing.Self", "typing_extensions.Self"):
-            return (SELF,)
+            return (generics.SELF,)
         is_class = names.is_class_name(value.name) or _is_plain(r, value.name)
         if is_class and (
             not value.name.startswith(_TYPING) or value.name in ("builtins.dict", "builtins.list")
         ):
             return (Object(value.name),)
-    if isinstance(value, Object) and value.item is not None and value.type in VARIABLES:
+    if isinstance(value, Object) and value.type == generics.VARIABLE:
+        return (value,)
+    if isinstance(value, Object) and value.type == "typing.NewType" and value.item is not None:
         return (value.item,)
     return ()
 
@@ -81,13 +78,6 @@ def _of_alias(r: Resolver, name: str, scope: Scope) -> Values:
         return union(*found, ())
 
     return r.memoised(("alias", name, scope), compute)
-
-
-def for_receiver(values: Values, receiver: Value | None) -> Values:
-    """With `Self` replaced by the receiver."""
-    if SELF not in values:
-        return values
-    return tuple(v if v != SELF else receiver for v in values if v != SELF or receiver is not None)  # type: ignore[misc]
 
 
 def _is_plain(r: Resolver, name: str) -> bool:
@@ -122,7 +112,7 @@ def _generic(r: Resolver, node: ast.Subscript, scope: Scope, frame: Frame | None
     if word in _LAST:
         return instances(r, parts[-1], scope, frame)
     if word in ("Type", "type"):
-        return _classes(instances(r, parts[0], scope, frame))
+        return classes(instances(r, parts[0], scope, frame))
     if word in _ITEM_FIRST or word in _ITEM_LAST:
         element = instances(r, parts[0] if word in _ITEM_FIRST else parts[-1], scope, frame)
         keys = (None,) if word in _ITEM_LAST else None
@@ -140,11 +130,14 @@ def _generic(r: Resolver, node: ast.Subscript, scope: Scope, frame: Frame | None
     )
 
 
-def _classes(values: Values) -> Values:
+def classes(values: Values) -> Values:
+    """The classes of instances."""
     found: list[Value] = []
     for value in values:
         if isinstance(value, Instance):
             found.append(ClassValue(value.cls))
+        elif isinstance(value, Object) and value.type == generics.VARIABLE:
+            found.append(Object(generics.CLASS, value))
         elif isinstance(value, Object):
             found.append(External(value.type))
     return tuple(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from . import calls, descriptors, exports, names, rows
+from . import calls, descriptors, exports, generics, names, rows
 from .classes import Base
 from .modules import Class, Function
 from .scopes import END, Binding
@@ -229,7 +229,8 @@ def _own_member(r: Resolver, cls: Class, name: str, receiver: Value) -> Values:
     for binding in names.reaching(cls.scope.bindings.get(name, ()), cls.scope, END):
         if made and binding.kind == "annotation":
             continue  # what the constructor was given says more
-        for value in names.bound(r, binding, cls.scope, _around(r, cls)):
+        declared = names.bound(r, binding, cls.scope, _around(r, cls))
+        for value in generics.solved_for(r, declared, receiver, cls):
             found += [descriptors.read(r, each, receiver, cls) for each in bind(r, value, receiver)]
     return union(*found, *assigned, ())
 

@@ -137,11 +137,18 @@ def _bound(r: Resolver, binding: Binding, scope: Scope, frame: Frame | None) -> 
                     replace(v, name=kept) if isinstance(v, Object) and not v.name else v for v in found
                 )
         if binding.annotation is not None and not _says_enough(found):
-            found = r.instance_of(binding.annotation, scope, frame) or found
+            found = _declared(r, binding.annotation, scope, frame) or found
         return found
     if kind == "annotation" and binding.annotation is not None:
-        return r.instance_of(binding.annotation, scope, frame)
+        return _declared(r, binding.annotation, scope, frame)
     return ()
+
+
+def _declared(r: Resolver, annotation: ast.expr, scope: Scope, frame: Frame | None) -> Values:
+    """What an annotation says; in a class only a receiver can say what its type variables are."""
+    if scope.kind == "class":
+        return hints.instances(r, annotation, scope, frame)
+    return r.instance_of(annotation, scope, frame)
 
 
 def _says_enough(values: Values) -> bool:
@@ -169,13 +176,13 @@ def parameter(r: Resolver, binding: Binding, scope: Scope, frame: Frame | None) 
     if node.arg == function.receiver_name and frame.receiver is not None:
         return (frame.receiver,)
     if binding.annotation is not None:
-        found = r.instance_of(binding.annotation, scope.parent or scope, frame.closure)
+        found = r.instance_of(binding.annotation, scope.parent or scope, frame.closure, frame)
         if found and node is function.node.args.vararg:
             return (Collection((found,)),)
         if found and node is function.node.args.kwarg:
             return (Collection((found,), (None,)),)
         if found:
-            return hints.for_receiver(found, frame.receiver)
+            return found
     default = function.defaults.get(node.arg)
     if default is None or isinstance(default, ast.Constant):
         return given or ()

@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from . import callers, calls, classes, containers, hints, members, names
+from . import callers, calls, classes, containers, generics, hints, members, names
 from .modules import Class, Function
 from .scopes import Scope
 from .values import (
@@ -224,9 +224,12 @@ class Resolver:
     def arguments(self, node: ast.Call, scope: Scope, frame: Frame | None) -> Arguments:
         return calls.arguments(self, node, scope, frame)
 
-    def instance_of(self, node: ast.expr, scope: Scope, frame: Frame | None) -> Values:
-        """What an annotation says a value is."""
-        return hints.instances(self, node, scope, frame)
+    def instance_of(
+        self, node: ast.expr, scope: Scope, frame: Frame | None, method: Frame | None = None
+    ) -> Values:
+        """What an annotation says a value is. One of a signature stands outside the method whose receiver it speaks
+        of."""
+        return generics.solved(self, hints.instances(self, node, scope, frame), method or frame)
 
     def subclasses(self, cls: Class) -> tuple[Class, ...]:
         return self.classes.subclasses(cls)

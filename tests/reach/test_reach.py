@@ -743,6 +743,98 @@ REACHED = {
                 requests.post("https://x.example", timeout=1)
         register("stripe", Stripe())
         """,
+    "type variable of a generic base": """
+        from typing import Generic, List, Optional, Self, Type, TypeVar
+        class Row:
+            def push(self):
+                pass
+        class Order(Row):
+            def push(self):
+                requests.post("https://x.example", timeout=1)
+        class Note(Row):
+            def push(self):
+                pass
+        T = TypeVar("T", bound=Row)
+        K = TypeVar("K")
+        class Reader(Generic[K, T]):
+            kind: Type[T]
+            last: Optional[T] = None
+            def find(self, key: K) -> T:
+                return load(key)
+            def all(self) -> List[T]:
+                return load(None)
+            def send(self, one: T):
+                one.push()  # the row of the class that reads
+        class Repository(Reader[int, T]):
+            def __init__(self):
+                self.kept: dict[str, T] = {}
+            def keep(self, row: T):
+                self.kept[row.name] = row
+            @classmethod
+            def made(cls) -> Self:
+                return build(cls)
+        class Orders(Repository[Order]):
+            pass
+        class Notes(Repository[Note]):
+            pass
+        def red(orders: Orders, x):
+            with transaction.atomic():
+                orders.find(1).push()  #> CG201
+                orders.send(x)  #> CG201
+                orders.kept["a"].push()  #> CG201
+                orders.last.push()  #> CG201
+                orders.kind().push()  #> CG201
+                Orders.made().find(2).push()  #> CG201
+                for each in orders.all():
+                    each.push()  #> CG201
+        def green(notes: Notes, x):
+            with transaction.atomic():
+                notes.find(1).push()
+                notes.send(x)
+                notes.kept["a"].push()
+                notes.last.push()
+                notes.kind().push()
+                for each in notes.all():
+                    each.push()
+        def open(repository: Repository):
+            with transaction.atomic():
+                repository.find(1).push()  #> CG201
+        """,
+    "registries that share a base hold what each was given": """
+        from .registry import jobs, pages
+        from . import handlers
+        def run(kind):
+            with transaction.atomic():
+                jobs.get(kind).save()  #> CG201
+                pages.get(kind).save()
+        == app/registry.py
+        class Registry:
+            def __init__(self):
+                self.known = {}
+            def register(self, one):
+                self.known[one.name] = one
+            def get(self, name):
+                return self.known[name]
+        class JobRegistry(Registry):
+            pass
+        class PageRegistry(Registry):
+            pass
+        jobs = JobRegistry()
+        pages = PageRegistry()
+        == app/handlers.py
+        import requests
+        from .registry import jobs, pages
+        class Job:
+            name = "job"
+            def save(self):
+                requests.post("https://x.example", timeout=1)
+        class Page:
+            name = "page"
+            def save(self):
+                pass
+        jobs.register(Job())
+        pages.register(Page())
+        """,
     "class attribute that names a class": """
         class Form:
             def save(self):
