@@ -5,7 +5,8 @@
 Draws paths by syntax (`recall_paths.py`), plants one network call in the function at the end of each, and
 asks the gate whether the call in the block is found with a chain that ends at that plant. The planted text
 is handed to the gate; no file is written. Plants that share a call in a block are judged in different runs,
-since a place is told one way only. For each lost plant the calls before it on the path are planted in turn:
+since a place is told one way only. What is told as possible only, since the path holds tests that may go either
+way, is counted beside. For each lost plant the calls before it on the path are planted in turn:
 the first one that is lost names the hop.
 """
 
@@ -54,7 +55,7 @@ class Service:
         self.config = replace(config.find(root), select=("CG201",))
 
     def judge(self, files: set[str], plants: Sequence[Plant]) -> tuple[list[Finding], dict[Fn, int]]:
-        """The findings in these files with the plants in place, and the line at which each plant stands."""
+        """What is told of these files with the plants in place, and the line at which each plant stands."""
         lines: dict[Fn, int] = {}
         overrides: dict[str, bytes] = {}
         by_path: dict[str, set[Fn]] = {}
@@ -70,17 +71,18 @@ class Service:
                 lines[fn] = statement.lineno
             overrides[str(self.root / path)] = "\n".join(text).encode()
         report = gate.check([self.root / path for path in sorted(files)], self.config, overrides=overrides)
-        return list(report.findings), lines
+        return [*report.findings, *report.possible], lines
 
-    def found(self, plants: Sequence[Plant]) -> set[Plant]:
-        """Those plants that the gate finds from their block."""
-        found: set[Plant] = set()
+    def found(self, plants: Sequence[Plant]) -> dict[Plant, bool]:
+        """Those plants that the gate tells from their block, and whether as a finding."""
+        found: dict[Plant, bool] = {}
         for batch in _batches(plants):
-            findings, lines = self.judge({plant.start.module.path for plant in batch}, batch)
+            told, lines = self.judge({plant.start.module.path for plant in batch}, batch)
             for plant in batch:
                 end = (plant.target.module.path, lines[plant.target])
-                if any(_ends(f) == end for f in findings if _at(f, plant.start)):
-                    found.add(plant)
+                for each in told:
+                    if _at(each, plant.start) and _ends(each) == end:
+                        found[plant] = len(each.unsure) <= self.config.max_unsure
         return found
 
 
@@ -144,16 +146,17 @@ def draw(service: Service, count: int, seed: int) -> list[Plant]:
     return list(found.values())
 
 
-def search(service: Service, plants: list[Plant]) -> list[Plant]:
-    """Those that the gate loses. A plant may be hidden by a shorter way to another one, so what was not found
-    is planted again without what was, until that finds no more."""
-    lost = plants
+def search(service: Service, plants: list[Plant]) -> dict[Plant, bool]:
+    """Those that the gate tells, and whether as a finding. A plant may be hidden by a likelier way to another one, so
+    what was not found is planted again without what was, until that finds no more."""
+    told: dict[Plant, bool] = {}
     while True:
+        lost = [plant for plant in plants if plant not in told]
         found = service.found(lost)
         print(f"{len(found)} of {len(lost)} found", file=sys.stderr)
-        lost = [plant for plant in lost if plant not in found]
-        if not found or not lost:
-            return lost
+        told |= found
+        if not found or len(told) == len(plants):
+            return told
 
 
 def blame(service: Service, lost: list[Plant]) -> Counter[str]:
@@ -183,12 +186,14 @@ def main() -> None:
     options = parser.parse_args()
     service = Service(options.root.resolve(), options.package)
     plants = draw(service, options.paths, options.seed)
-    lost = search(service, plants)
+    told = search(service, plants)
+    lost = [plant for plant in plants if plant not in told]
     hops = Counter(hop.kind for plant in plants for hop in plant.hops)
     print(json.dumps({
         "paths": len(plants),
-        "found": len(plants) - len(lost),
-        "share": round(1 - len(lost) / max(1, len(plants)), 3),
+        "found": len(told),
+        "share": round(len(told) / max(1, len(plants)), 3),
+        "as findings": sum(told.values()),
         "lengths": dict(sorted(Counter(len(plant.hops) for plant in plants).items())),
         "hops": dict(hops.most_common()),
     }, indent=2), flush=True)  # fmt: skip

@@ -91,6 +91,9 @@ def _codes(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tu
 @click.option(
     "--cache-dir", type=click.Path(file_okay=False), help="Keep the cache there, not in the project."
 )
+@click.option(
+    "--possible", is_flag=True, help="Show possible findings too; they do not change the exit code."
+)
 @click.option("--explain-unresolved", is_flag=True, help="List the calls that could not be resolved.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
 @click.pass_obj
@@ -105,6 +108,7 @@ def check(
     jobs: int | None,
     no_cache: bool,
     cache_dir: str | None,
+    possible: bool,
     explain_unresolved: bool,
     color: str,
 ) -> int:
@@ -124,6 +128,7 @@ def check(
     options = report.Options(
         root=settings.root,
         color=_wants_color(color) and output is None,
+        possible=possible,
         explain_unresolved=explain_unresolved,
         min_resolved=settings.min_resolved,
     )

@@ -49,6 +49,7 @@ class Config:
     detached: tuple[str, ...] = ()
     cache: bool = False
     storage: bool = False
+    max_unsure: int = 1
     min_resolved: float | None = None
     catalogue: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     from_options: frozenset[str] = frozenset()
@@ -308,6 +309,14 @@ def _share(value: object) -> float:
     return float(value)
 
 
+def _count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"expected a whole number, got {_kind(value)}; write 1, or 0 for none")
+    if value < 0:
+        raise ValueError(f"expected a whole number from 0 up, got {value}; write 1, or 0 for none")
+    return value
+
+
 def _catalogue(value: object) -> Mapping[str, object]:
     if not isinstance(value, dict):
         raise ValueError(f"expected a table, got {_kind(value)}; write [tool.{_TABLE}.catalogue]")
@@ -333,6 +342,7 @@ _READERS: Mapping[str, Reader] = {
     "detached": _names,
     "cache": _switch,
     "storage": _switch,
+    "max-unsure": _count,
     "min-resolved": _share,
     "catalogue": _catalogue,
 }

@@ -71,7 +71,13 @@ class Inspection:
         return [reach for reach in self._reaches.get(span, ()) if reach.kind in kinds] if span else []
 
     def add(
-        self, rule: ModuleRule, node: object, message: str, instead: str, chain: tuple[Step, ...]
+        self,
+        rule: ModuleRule,
+        node: object,
+        message: str,
+        instead: str,
+        chain: tuple[Step, ...],
+        unsure: tuple[Step, ...],
     ) -> None:
         line, column, end_line, end_column = self.spans[node]
         finding = Finding(
@@ -85,6 +91,7 @@ class Inspection:
             message,
             instead,
             chain,
+            unsure,
         )
         if finding not in self._known:
             self._known.add(finding)

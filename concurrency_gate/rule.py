@@ -41,6 +41,9 @@ class Finding:
     message: str
     instead: str
     chain: tuple[Step, ...] = ()
+    unsure: tuple[Step, ...] = ()
+    """What must hold on the way that the gate cannot tell: more of these than the project takes make the finding a
+    possible one."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -72,6 +75,8 @@ class Report:
     findings: tuple[Finding, ...] = ()
     errors: tuple[Failure, ...] = ()
     summary: Summary = field(default_factory=Summary)
+    possible: tuple[Finding, ...] = ()
+    """What would be findings if all that is unsure about them held."""
     unresolved: tuple[Step, ...] = ()
     """The calls that `summary.unresolved` counts, each with its place and what was called."""
 
@@ -112,9 +117,16 @@ class ModuleRule(Rule):
     def __init__(self, file: Inspection) -> None:
         self.file = file
 
-    def report(self, node: object, message: str, instead: str = "", chain: Iterable[Step] = ()) -> None:
+    def report(
+        self,
+        node: object,
+        message: str,
+        instead: str = "",
+        chain: Iterable[Step] = (),
+        unsure: Iterable[Step] = (),
+    ) -> None:
         """A finding at a LibCST node of the statement that is being visited."""
-        self.file.add(self, node, message, instead or self.instead, tuple(chain))
+        self.file.add(self, node, message, instead or self.instead, tuple(chain), tuple(unsure))
 
 
 class ReviewRule(Rule):

@@ -70,6 +70,7 @@ class Session:
         self.memory = Memory(store, self.project, sources.stamps, given) if store is not None else None
         self.catalogue = catalogue.load(config.catalogue)
         self.names = Resolver(self.project, self.catalogue, nesting=0)
+        self.possible: set[Finding] = set()
         self.calls: set[Step] = set()
         self.unresolved: set[Step] = set()
 
@@ -107,8 +108,8 @@ class Session:
         return self.memory.verdict(path, self._words(path)) if self.memory is not None else None
 
     def judge(self, path: str, *, parses: bool = False) -> list[Finding]:
-        """What the rules find in one of the `judged` files. `parses`: the caller knows that the file is
-        Python, so one that the sieve clears is not parsed."""
+        """What the rules find in one of the `judged` files; what is possible only is noted. `parses`: the caller knows
+        that the file is Python, so one that the sieve clears is not parsed."""
         verdict = self.known(path)
         if verdict is None:
             with _without_collector():
@@ -119,7 +120,9 @@ class Session:
             self.needy.add(path)
         self.calls |= verdict.calls
         self.unresolved |= verdict.unresolved
-        return list(verdict.findings)
+        sure = [finding for finding in verdict.findings if len(finding.unsure) <= self.config.max_unsure]
+        self.possible |= {*verdict.findings} - {*sure}
+        return sure
 
     def save(self) -> None:
         """Hand what this session found to the store."""
@@ -247,6 +250,7 @@ def report(
         tuple(sorted(set(findings))),
         tuple(sorted(session.failures)),
         _summary(session),
+        tuple(sorted(session.possible)),
         tuple(sorted(session.unresolved)),
     )
 

@@ -62,7 +62,12 @@ class Verdict:
         def step(path: str, line: int, text: str) -> Step:
             return Step(path, moved[path][line] if path in moved else line, text)
 
-        findings = [Finding(**{**f, "chain": tuple(step(**each) for each in f["chain"])}) for f in found]
+        def finding(chain: Sequence[Any], unsure: Sequence[Any], **rest: Any) -> Finding:
+            return Finding(
+                **rest, chain=tuple(step(**s) for s in chain), unsure=tuple(step(**s) for s in unsure)
+            )
+
+        findings = [finding(**each) for each in found]
         called, lost = (frozenset(step(*each) for each in group) for group in (calls, unresolved))
         unreadable = Unread(**unread) if unread else None
         return cls(findings, needy, unreadable, called, lost, words, int(mask, 16))

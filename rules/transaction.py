@@ -40,7 +40,8 @@ class TransactionRule(ModuleRule):
             if reach.implicit != self.implicit:
                 continue
             advice = f"{self.instead}; {reach.instead}" if reach.instead else self.instead
-            self.report(node, self._message(reach), advice, reach.chain if len(reach.chain) > 1 else ())
+            chain = reach.chain if len(reach.chain) > 1 else ()
+            self.report(node, self._message(reach), advice, chain, reach.unsure)
 
     def _message(self, reach: Reach) -> str:
         text = f"{reach.effect} {self.what} inside {reach.opener} (line {reach.block_line})"

@@ -30,6 +30,7 @@ from concurrency_gate.facts.values import (
 )
 
 from . import settings
+from .layout import Guard
 from .signals import Signals
 from .walk import Visit, running
 
@@ -48,15 +49,16 @@ _KEPT = (ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.Return, ast.Yield)
 @dataclass(frozen=True, eq=False)
 class Edge:
     """A place in a body and all that it may lead to. `resolved` is false for a call of which nothing is
-    known; `raises` says that the code around it ends in `raise`, and `conditions` counts the tests and handlers around
-    it that may be taken or not."""
+    known; `raises` says that the code around it ends in `raise`; `unsure` are the tests and handlers around it that may
+    be taken or not, and `ways` what each of several functions leads to of which the call runs one."""
 
     node: ast.expr
     targets: tuple[Target, ...]
     resolved: bool
     is_call: bool
     raises: bool = False
-    conditions: int = 0
+    unsure: tuple[Guard, ...] = ()
+    ways: tuple[tuple[Target, ...], ...] = ()
 
     @property
     def start(self) -> Position:
@@ -101,8 +103,10 @@ class Edges:
         node, scope = visit.node, visit.scope
         if isinstance(node, ast.Call):
             callees = self._resolver.values(node.func, scope, frame)
-            reached = self._call(node, visit.parent, callees, scope, frame)
-            return Edge(node.func, _once(reached), bool(callees), True, visit.raises, visit.conditions)
+            ways = tuple(self._call(node, visit.parent, callees, scope, frame))
+            targets = _once(target for way in ways for target in way)
+            several = ways if len(ways) > 1 else ()
+            return Edge(node.func, targets, bool(callees), True, visit.raises, visit.unsure, several)
         place: ast.expr
         if isinstance(node, ast.Await):
             place, found = node.value, self._suspended(node.value, "coroutine", scope, frame)
@@ -121,20 +125,21 @@ class Edges:
         targets = _once(found)
         if isinstance(place, ast.Call):
             place = place.func  # where the call's own edge stands: to a reader they are one
-        return Edge(place, targets, True, False, visit.raises, visit.conditions) if targets else None
+        return Edge(place, targets, True, False, visit.raises, visit.unsure) if targets else None
 
     # -- calls -------------------------------------------------------------------------------------------
 
     def _call(
         self, node: ast.Call, parent: ast.AST | None, callees: Values, scope: Scope, frame: Frame | None
-    ) -> Iterator[Target]:
+    ) -> Iterator[tuple[Target, ...]]:
+        """What each of the functions leads to of which the call runs one."""
         given = self._resolver.arguments(node, scope, frame) if callees else calls.NOTHING
         kept = isinstance(parent, _KEPT) or self._is_handed_on(node, parent, scope, frame)
         func = node.func
         owners = self._resolver.values(func.value, scope, frame) if isinstance(func, ast.Attribute) else ()
         for callee in callees:
             settled = rows.settled(self._resolver, callee, node, scope)
-            yield from self._callee(settled, given, node, kept, owners)
+            yield _once(self._callee(settled, given, node, kept, owners))
 
     def _is_handed_on(
         self, node: ast.Call, parent: ast.AST | None, scope: Scope, frame: Frame | None
@@ -331,9 +336,10 @@ def _retries(function: Function) -> bool:
 
 
 def _without_waits(edge: Edge) -> Edge:
-    return replace(
-        edge, targets=tuple(t for t in edge.targets if isinstance(t, Frame) or t[0].kind != "wait")
-    )
+    def kept(targets: tuple[Target, ...]) -> tuple[Target, ...]:
+        return tuple(t for t in targets if isinstance(t, Frame) or t[0].kind != "wait")
+
+    return replace(edge, targets=kept(edge.targets), ways=tuple(map(kept, edge.ways)))
 
 
 def _makes_coroutines(node: ast.Call) -> bool:

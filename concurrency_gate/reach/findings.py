@@ -23,5 +23,8 @@ class Reach:
     way: tuple[str, ...]
     chain: tuple[Step, ...]
     instead: str
+    unsure: tuple[Step, ...] = ()
+    """The tests on the way that may go either way, and the calls that may run something else; without those of the
+    function that opens the transaction, where its author has them before his eyes."""
     implicit: bool = False
     """Whether the transaction began by itself."""

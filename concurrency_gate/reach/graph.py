@@ -1,15 +1,8 @@
-"""From the calls inside transaction blocks to effects: edges forward, then one search back for each kind.
-
-Cycles do no harm. Of several ways the likeliest is told: a short one, with few tests on it that may go either way.
-Where two are alike, it is the one first in the text.
-"""
+"""From the calls inside transaction blocks to effects: edges forward, then one search back for each kind."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
-from itertools import count
 
 from concurrency_gate.facts.values import Frame, FunctionValue, Instance
 from concurrency_gate.rule import Step
@@ -17,24 +10,14 @@ from concurrency_gate.rule import Step
 from .blocks import Block
 from .edges import Edge, Edges
 from .findings import Reach
+from .search import Hop, Search
 
 MOST_FRAMES = 20_000
 """Frames that the blocks of one file may reach; beyond, the search stops and what lies there counts as
 unresolved."""
 
-
-_CONDITION = 2
-"""A test that may go either way counts like so many hops."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Next:
-    """The next hop towards an effect: an edge, and the frame it leads to (None: the effect itself)."""
-
-    distance: int
-    edge: Edge
-    frame: Frame | None
-    effect: str
+_LONGEST = 60
+"""A test that is longer is cut."""
 
 
 class Graph:
@@ -47,7 +30,7 @@ class Graph:
             (block, [e for e in self._edges_in(block) if block.place in (None, e.node)]) for block in blocks
         ]
         self._frames = self._explore()
-        self._next = {kind: self._search(kind) for kind in self._kinds()}
+        self._ways = {kind: Search(self._frames, kind) for kind in self._kinds()}
 
     def _edges_in(self, block: Block) -> Iterator[Edge]:
         return self._edges.of_nodes(block.nodes, block.scope, block.frame)
@@ -74,34 +57,6 @@ class Graph:
         kinds = {t[0].kind for edge in self._all_edges() for t in edge.targets if not isinstance(t, Frame)}
         return sorted(kinds)
 
-    def _search(self, kind: str) -> dict[Frame, _Next]:
-        """For each frame that reaches the kind: its first hop on the likeliest way."""
-        callers: dict[Frame, list[tuple[Frame, Edge]]] = {}
-        found: dict[Frame, _Next] = {}
-        queue: list[tuple[int, int, Frame, _Next]] = []
-        order = count()
-        for frame, edges in self._frames.items():
-            for edge in edges:
-                if _is_void(edge, kind):
-                    continue
-                for target in edge.targets:
-                    if isinstance(target, Frame):
-                        callers.setdefault(target, []).append((frame, edge))
-                    elif target[0].kind == kind:
-                        hop = _Next(_length(edge), edge, None, target[1])
-                        queue.append((hop.distance, next(order), frame, hop))
-        heapify(queue)
-        while queue:
-            distance, _, frame, hop = heappop(queue)
-            if frame in found:
-                continue
-            found[frame] = hop
-            for caller, edge in callers.get(frame, ()):
-                if caller not in found:
-                    longer = _Next(distance + _length(edge), edge, frame, hop.effect)
-                    heappush(queue, (longer.distance, next(order), caller, longer))
-        return found
-
     # -- answers -----------------------------------------------------------------------------------------
 
     def reaches(self) -> list[Reach]:
@@ -109,50 +64,49 @@ class Graph:
         found: dict[tuple[object, ...], Reach] = {}
         for block, edges in self._outgoing:
             for edge in edges:
-                for kind in self._kinds_of(edge):
-                    reach = self._reach(block, edge, kind)
-                    if reach is not None:
-                        found.setdefault((edge.start, edge.end, kind), reach)
+                for kind, search in self._ways.items():
+                    first = search.first(edge)
+                    if first is None:
+                        continue
+                    key = (edge.start, edge.end, kind)
+                    reach = self._reach(block, kind, first)
+                    if key not in found or len(reach.unsure) < len(found[key].unsure):
+                        found[key] = reach
         return sorted(found.values(), key=lambda reach: (reach.start, reach.end, reach.kind))
 
-    def _kinds_of(self, edge: Edge) -> list[str]:
-        return [kind for kind in self._next if edge.targets and not _is_void(edge, kind)]
-
-    def _reach(self, block: Block, edge: Edge, kind: str) -> Reach | None:
-        best: _Next | None = None
-        for target in edge.targets:
-            if isinstance(target, Frame):
-                onward = self._next[kind].get(target)
-                if onward is not None and (best is None or onward.distance < best.distance):
-                    best = _Next(onward.distance, edge, target, onward.effect)
-            elif target[0].kind == kind:
-                best = _Next(0, edge, None, target[1])
-                break
-        if best is None:
-            return None
+    def _reach(self, block: Block, kind: str, first: Hop) -> Reach:
+        search, edge = self._ways[kind], first.edge
         way: list[str] = []
-        steps: list[Step] = [Step(self._path, edge.start[0], self._told(edge, best.frame, best.effect))]
-        frame = best.frame
+        steps = [Step(self._path, edge.start[0], self._told(edge, first.frame, first.effect))]
+        unsure = list(self._other_ways(search, edge, self._path))
+        frame = first.frame
         while frame is not None:
             name = f"{_name(_wrapped(frame) or frame)}()"
             if way[-1:] != [name]:  # wrappers and what they wrap are one function to a reader
                 way.append(name)
-            onward = self._next[kind][frame]
+            hop = search.after(frame)
             path = frame.function.module.path
-            steps.append(Step(path, onward.edge.start[0], self._told(onward.edge, onward.frame, best.effect)))
-            frame = onward.frame
+            steps.append(Step(path, hop.edge.start[0], self._told(hop.edge, hop.frame, first.effect)))
+            unsure += [Step(path, guard.line, _cut(guard.text)) for guard in hop.edge.unsure]
+            unsure += self._other_ways(search, hop.edge, path)
+            frame = hop.frame
         return Reach(
             edge.start,
             edge.end,
             kind,
-            best.effect,
+            first.effect,
             block.opener,
             block.line,
             tuple(way),
             tuple(steps),
             block.instead,
+            tuple(unsure),
             block.implicit,
         )
+
+    def _other_ways(self, search: Search, edge: Edge, path: str) -> Iterator[Step]:
+        if search.may_miss(edge):
+            yield Step(path, edge.start[0], f"{edge.text} runs this one of {len(edge.ways)}")
 
     def _told(self, edge: Edge, frame: Frame | None, effect: str) -> str:
         if frame is None:
@@ -172,14 +126,8 @@ class Graph:
         return set(known), {step for step, resolved in known.items() if not resolved}
 
 
-def _is_void(edge: Edge, kind: str) -> bool:
-    """Whether it makes no difference that a transaction is open: it will be rolled back, so there is no commit that a
-    message could wait for."""
-    return edge.raises and kind == "enqueue"
-
-
-def _length(edge: Edge) -> int:
-    return 1 + _CONDITION * edge.conditions
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
 def _label(frame: Frame) -> str:

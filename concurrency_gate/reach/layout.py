@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class Visit(NamedTuple):
-    """A node with its parent and the scope that its names belong to; whether what follows it raises in the end; and how
-    many of the tests and handlers around it may be taken or not."""
+    """A node with its parent and the scope that its names belong to; whether what follows it raises in the end; and
+    those of the tests and handlers around it that may be taken or not."""
 
     node: ast.AST
     parent: ast.AST | None
     scope: Scope
     raises: bool = False
-    conditions: int = 0
+    unsure: tuple[Guard, ...] = ()
 
 
 class Guard(NamedTuple):
@@ -34,6 +34,21 @@ class Guard(NamedTuple):
     branch: bool
     raises: bool = False
     subject: ast.expr | None = None
+
+    @property
+    def line(self) -> int:
+        return self.node.pattern.lineno if isinstance(self.node, ast.match_case) else self.node.lineno
+
+    @property
+    def text(self) -> str:
+        """What must hold for the node to run, in one line."""
+        node = self.node
+        if isinstance(node, ast.If):
+            test = ast.unparse(node.test)
+            return f"if {test}" if self.branch else f"unless {test}"
+        if isinstance(node, ast.ExceptHandler):
+            return f"except {ast.unparse(node.type)}" if node.type is not None else "except"
+        return f"case {ast.unparse(node.pattern)}" if isinstance(node, ast.match_case) else ""
 
 
 Guards = tuple[Guard, ...]

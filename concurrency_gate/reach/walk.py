@@ -24,21 +24,19 @@ def running(r: Resolver, roots: Sequence[ast.AST], scope: Scope, frame: Frame | 
     known: dict[int, bool | None] = {}
     begins = getattr(roots[0], "lineno", 0) if roots else 0
     for visit, guards in laid_out(r, roots, scope):
-        conditions, raises = 0, False
+        unsure: list[Guard] = []
+        raises = False
         for guard in guards:
             key = id(guard.node)
             if key not in known:
                 known[key] = taken(r, guard, scope, frame)
             if known[key] is (not guard.branch):
                 break
-            conditions += known[key] is None
-            raises |= guard.raises and _line(guard) >= begins
+            if known[key] is None:
+                unsure.append(guard)
+            raises |= guard.raises and guard.line >= begins
         else:
-            yield visit._replace(raises=raises, conditions=conditions) if conditions or raises else visit
-
-
-def _line(guard: Guard) -> int:
-    return guard.node.pattern.lineno if isinstance(guard.node, ast.match_case) else guard.node.lineno
+            yield visit._replace(raises=raises, unsure=tuple(unsure)) if unsure or raises else visit
 
 
 __all__ = ["Visit", "running"]

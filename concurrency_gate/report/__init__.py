@@ -13,11 +13,12 @@ FORMATS = ("text", "json")
 
 @dataclass(frozen=True)
 class Options:
-    """How to print. `root` is the project's, where source lines are read from; `min_resolved` is the share of
-    resolved calls that the configuration demands."""
+    """How to print. `root` is the project's, where source lines are read from; `possible` asks for the possible
+    findings as well; `min_resolved` is the share of resolved calls that the configuration demands."""
 
     root: Path
     color: bool = False
+    possible: bool = False
     explain_unresolved: bool = False
     min_resolved: float | None = None
 

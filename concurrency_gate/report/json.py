@@ -16,6 +16,7 @@ def render(report: Report, options: Options) -> str:
     document = {
         "schema": SCHEMA,
         "findings": [_finding(finding) for finding in report.findings],
+        "possible": [_finding(finding) for finding in report.possible],
         "errors": [asdict(error) for error in report.errors],
         "summary": {
             **asdict(report.summary),
@@ -40,4 +41,5 @@ def _finding(finding: Finding) -> dict[str, object]:
         "message": finding.message,
         "instead": finding.instead,
         "chain": [asdict(step) for step in finding.chain],
+        "unsure": [asdict(step) for step in finding.unsure],
     }

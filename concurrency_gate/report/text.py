@@ -23,6 +23,10 @@ def render(report: Report, options: Options) -> str:
     lines_of = lru_cache(maxsize=4)(_lines)
     for finding in report.findings:
         lines += [*_finding(finding, lines_of(options.root / finding.path), paint), ""]
+    if options.possible and report.possible:
+        lines += [paint(_BOLD, "Possible: true if all holds that the gate is unsure of."), ""]
+        for finding in report.possible:
+            lines += [*_finding(finding, lines_of(options.root / finding.path), paint), ""]
     if options.explain_unresolved and report.unresolved:
         lines += [*_unresolved(report.unresolved, paint), ""]
     lines += [_error(error, paint) for error in report.errors]
@@ -46,9 +50,14 @@ def _finding(finding: Finding, text: Sequence[str], paint: _Paint) -> Iterator[s
     yield from _excerpt(finding, text, paint)
     if finding.instead:
         yield f"  {paint(_GREEN, 'instead:')} {visible(finding.instead)}"
-    for number, step in enumerate(finding.chain, start=1):
-        way = "the way:" if number == 1 else "        "
-        yield f"  {paint(_DIM, way)} {number}. {visible(step.path)}:{step.line}  {visible(step.text)}"
+    yield from _steps("the way:", finding.chain, paint)
+    yield from _steps(" unsure:", finding.unsure, paint)
+
+
+def _steps(title: str, steps: Sequence[Step], paint: _Paint) -> Iterator[str]:
+    for number, step in enumerate(steps, start=1):
+        before = title if number == 1 else " " * len(title)
+        yield f"  {paint(_DIM, before)} {number}. {visible(step.path)}:{step.line}  {visible(step.text)}"
 
 
 def _excerpt(finding: Finding, text: Sequence[str], paint: _Paint) -> Iterator[str]:
@@ -104,6 +113,8 @@ def _last_line(report: Report, paint: _Paint) -> str:
     share = resolved_share(summary)
     if share is not None:
         parts.append(f"{_percent(share)} of {_count(summary.calls, 'call')} under transactions resolved.")
+    if report.possible:
+        parts.append(f"{_count(len(report.possible), 'possible finding')} more; --possible shows them.")
     return " ".join(parts)
 
 

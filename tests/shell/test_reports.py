@@ -75,6 +75,31 @@ def test_text_with_errors_and_unresolved_calls(project: Project) -> None:
     ]
 
 
+def test_possible_findings_are_counted_and_shown_when_asked(project: Project) -> None:
+    project.write({"src/a.py": "with atomic():\n    charge(order)\n"})
+    possible = replace(
+        FINDING, unsure=(Step("src/pay.py", 4, "if order.due"), Step("src/pay.py", 6, "unless test"))
+    )
+    report = Report(summary=SUMMARY, possible=(possible,))
+    last = (
+        "No findings. Checked 1,200 files; 4 exempt as infra, 3 excluded, 40 test code. 98.2 % of 1,000 calls under "
+        "transactions resolved. 1 possible finding more; --possible shows them."
+    )
+    assert render("text", report, Options(project.root)).splitlines() == [last]
+    lines = render("text", report, Options(project.root, possible=True)).splitlines()
+    assert lines[0] == "Possible: true if all holds that the gate is unsure of."
+    assert lines[2].startswith("src/a.py:2:5: CG201")
+    assert lines[-4:] == [
+        "   unsure: 1. src/pay.py:4  if order.due",
+        "           2. src/pay.py:6  unless test",
+        "",
+        last,
+    ]
+    document = json.loads(render("json", report, Options(root=project.root)))
+    assert not document["findings"]
+    assert document["possible"][0]["unsure"][0] == {"path": "src/pay.py", "line": 4, "text": "if order.due"}
+
+
 def test_color_adds_nothing_but_color(project: Project) -> None:
     project.write({"src/a.py": "with atomic():\n    charge(order)\n"})
     colored = text(project, FINDING, color=True)
@@ -150,8 +175,10 @@ def test_json(project: Project) -> None:
                     {"path": "src/a.py", "line": 2, "text": "charge(order)"},
                     {"path": "src/pay.py", "line": 7, "text": "requests.post(url)"},
                 ],
+                "unsure": [],
             }
         ],
+        "possible": [],
         "errors": [{"path": "src/b.py", "rule": "CG101", "message": "boom"}],
         "summary": {
             "checked": 1200,

@@ -1,0 +1,127 @@
+"""What the gate cannot tell decides whether something is a finding or a possible one: a way with many tests on it is
+rarely the way that a program takes (docs/precision.md has the figures)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from concurrency_gate import cli
+
+from .test_reach import files, judged
+
+HELPERS = """
+        class Gateway:
+            def pay(self): ...
+        class Bank(Gateway):
+            def pay(self):
+                requests.post("https://bank.example", timeout=1)
+        class Card(Gateway):
+            def pay(self):
+                requests.post("https://card.example", timeout=1)
+        class Sink:
+            def pay(self): ...
+        class Cash(Sink):
+            def pay(self):
+                pass
+        class Loan(Sink):
+            def pay(self):
+                requests.post("https://loan.example", timeout=1)
+        def one(order):
+            if not order.due:
+                return
+            requests.post("https://bank.example", timeout=1)
+        def two(order):
+            if order.due:
+                one(order)
+        def handled(order):
+            try:
+                order.check()
+            except ValueError:
+                one(order)
+        def two_or_one(order):
+            two(order)
+            if order.paid:
+                requests.post("https://bank.example", timeout=1)
+        def choose(order, sink: Sink):
+            if order.due:
+                sink.pay()
+"""
+
+UNSURE = {
+    "tests of the function that opens the transaction do not count": ("""
+        def pay(order):
+            with transaction.atomic():
+                if order.a:
+                    if order.b and order.c:
+                        requests.post("https://bank.example", timeout=1)
+        """, []),
+    "one test in a helper": ("""
+        def pay(order):
+            with transaction.atomic():
+                one(order)
+        """, ["unless not order.due"]),
+    "two tests on the way": ("""
+        def pay(order):
+            with transaction.atomic():
+                two(order)
+        """, ["if order.due", "unless not order.due"]),
+    "a handler is a test": ("""
+        def pay(order):
+            with transaction.atomic():
+                handled(order)
+        """, ["except ValueError", "unless not order.due"]),
+    "of two ways the one with fewer": ("""
+        def pay(order):
+            with transaction.atomic():
+                two_or_one(order)
+        """, ["if order.paid"]),
+    "a call that may run something else is a test": ("""
+        def pay(sink: Sink):
+            with transaction.atomic():
+                sink.pay()
+        """, ["sink.pay runs this one of 3"]),
+    "and counts beside others": ("""
+        def pay(order, sink: Sink):
+            with transaction.atomic():
+                choose(order, sink)
+        """, ["if order.due", "sink.pay runs this one of 3"]),
+    "whichever it runs, it gets there": ("""
+        def pay(order, gateways: list[Bank | Card]):
+            with transaction.atomic():
+                for gateway in gateways:
+                    gateway.pay()
+        """, []),
+    "what is known is no test": ("""
+        def pay(order):
+            with transaction.atomic():
+                two_if(order, True)
+        def two_if(order, now):
+            if now:
+                one(order)
+        """, ["unless not order.due"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "unsure"), UNSURE.values(), ids=UNSURE)
+def test_what_is_unsure(code: str, unsure: list[str], tmp_path: Path) -> None:
+    report = judged(tmp_path, files(HELPERS + code))
+    (told,) = report.possible if len(unsure) > 1 else report.findings
+    assert not (report.findings if len(unsure) > 1 else report.possible)
+    assert [step.text for step in told.unsure] == unsure
+
+
+def test_the_project_says_how_much_may_be_unsure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path, text in files(HELPERS + UNSURE["two tests on the way"][0]).items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    codes = {}
+    for most in (0, 1, 2, 1):  # the last two with what the others left in the cache
+        (tmp_path / "concurrency-gate.toml").write_text(f"max-unsure = {most}\n")
+        done = CliRunner().invoke(cli.commands, ["check", "--format", "json"], obj=(), standalone_mode=False)
+        codes[most] = (done.return_value, len(json.loads(done.output)["possible"]))
+    assert codes == {0: (0, 1), 1: (0, 1), 2: (1, 0)}
