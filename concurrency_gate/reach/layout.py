@@ -40,6 +40,17 @@ class Guard(NamedTuple):
         return self.node.pattern.lineno if isinstance(self.node, ast.match_case) else self.node.lineno
 
     @property
+    def is_check(self) -> bool:
+        """Whether the other way only raises: that is no way which a program means to take."""
+        if not isinstance(self.node, ast.If):
+            return False
+        return _raises(self.node.orelse if self.branch else self.node.body)
+
+    def goes_on(self, before: Guard) -> bool:
+        """Whether this is the `elif` of the `if` before: they are one test with several answers."""
+        return isinstance(before.node, ast.If) and not before.branch and before.node.orelse == [self.node]
+
+    @property
     def text(self) -> str:
         """What must hold for the node to run, in one line."""
         node = self.node

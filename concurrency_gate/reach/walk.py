@@ -32,8 +32,8 @@ def running(r: Resolver, roots: Sequence[ast.AST], scope: Scope, frame: Frame | 
                 known[key] = taken(r, guard, scope, frame)
             if known[key] is (not guard.branch):
                 break
-            if known[key] is None:
-                unsure.append(guard)
+            if known[key] is None and not guard.is_check:
+                unsure = [*(unsure[:-1] if unsure and guard.goes_on(unsure[-1]) else unsure), guard]
             raises |= guard.raises and guard.line >= begins
         else:
             yield visit._replace(raises=raises, unsure=tuple(unsure)) if unsure or raises else visit

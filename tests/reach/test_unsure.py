@@ -95,6 +95,30 @@ UNSURE = {
                 for gateway in gateways:
                     gateway.pay()
         """, []),
+    "a check that raises is no test": ("""
+        def pay(order):
+            with transaction.atomic():
+                checked(order)
+        def checked(order):
+            if not order.sum:
+                raise ValueError
+            if order.paid:
+                raise ValueError
+            else:
+                one(order)
+        """, ["unless not order.due"]),
+    "an elif goes on with the test before": ("""
+        def pay(order):
+            with transaction.atomic():
+                by_kind(order)
+        def by_kind(order):
+            if order.kind == "a":
+                pass
+            elif order.kind == "b":
+                pass
+            elif order.kind == "c":
+                requests.post("https://bank.example", timeout=1)
+        """, ["if order.kind == 'c'"]),
     "what is known is no test": ("""
         def pay(order):
             with transaction.atomic():
