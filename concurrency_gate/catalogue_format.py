@@ -40,6 +40,7 @@ MARKS = (
     "columns",
     "creates",
     "upserts",
+    "lookups",
     "updates",
     "finds",
     "announces",

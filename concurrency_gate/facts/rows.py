@@ -79,8 +79,18 @@ def made(r: Resolver, value: Value, method: str, given: Arguments) -> Value:
     if r.catalogue.marks("creates", method):
         names = _given(given)
         unset = () if names is None else tuple(columns.empty(r, value.cls, names))
-        return replace(value, row=Row(True, unset, own=True))
-    return replace(value, row=Row(None, own=True)) if r.catalogue.marks("upserts", method) else value
+        return replace(value, row=Row(True, unset, own=True, filled=_looked_up(r, method, given)))
+    if r.catalogue.marks("upserts", method):
+        return replace(value, row=Row(None, own=True, filled=_looked_up(r, method, given)))
+    return value
+
+
+def _looked_up(r: Resolver, method: str, given: Arguments) -> tuple[str, ...]:
+    """The columns that a row was looked for by: nobody looks for an empty one."""
+    if not r.catalogue.marks("lookups", method):
+        return ()
+    said = (name for name, values in given.keywords if not any(isinstance(v, Constant) for v in values))
+    return tuple(sorted(name for name in said if name != _DEFAULTS))
 
 
 def constructed(r: Resolver, instance: Instance, given: Arguments) -> Instance:
@@ -125,8 +135,9 @@ def as_asked(r: Resolver, value: Value, function: Function) -> Value:
         unset = tuple(item for item in unset if not columns.is_key(r, value.cls, item[0]))
     saves = row.new is not None and not function.asks.called.isdisjoint(r.catalogue.firing)
     put = tuple(item for item in row.put or () if item[0] in function.asks.asked) or None
-    matters = unset or saves or put or row.early or (row.own and function.asks.probed)
-    return replace(value, row=replace(row, unset=unset, put=put) if matters else None)
+    filled = tuple(name for name in row.filled if name in function.asks.asked)
+    matters = unset or saves or put or filled or row.early or (row.own and function.asks.probed)
+    return replace(value, row=replace(row, unset=unset, put=put, filled=filled) if matters else None)
 
 
 def settled(r: Resolver, callee: Value, node: ast.Call, scope: Scope) -> Value:

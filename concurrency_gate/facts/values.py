@@ -83,13 +83,14 @@ class Row:
     `unset` are the columns that are empty, with what they hold; those that the save will fill are among them, and
     `early` says that it has not yet. `own` says that the library has made the object itself, and nobody has put
     anything on it; `put` are the attributes that were assigned to the object since it was made or read, with what
-    they hold, or None where that is not known."""
+    they hold, or None where that is not known. `filled` are columns that are not empty, whatever they hold."""
 
     new: bool | None
     unset: tuple[tuple[str, Constant], ...] = ()
     early: bool = False
     own: bool = False
     put: tuple[tuple[str, Constant | None], ...] | None = None
+    filled: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,8 @@ def truth(
         values = r.values(asked, scope, frame)
         if values and all(isinstance(v, External) and r.catalogue.marks("open", v.name) for v in values):
             return True
+    if isinstance(test, ast.Attribute) and held.is_filled(r, test, scope, frame):
+        return True
     if isinstance(test, ast.Call) and hops > 0:
         answer = _answered(r, test, scope, frame, hops - 1)
         if answer is not None:

@@ -32,7 +32,7 @@ def column(r: Resolver, node: ast.Attribute, scope: Scope, frame: Frame | None) 
         known = put[node.attr] if node.attr in put else dict(row.unset).get(node.attr)
         if known is None and row.new and row.own and node.attr not in put:
             known = columns.of_class(r, owner.cls, node.attr)
-        if known is None or _is_filled(r, owner, node, frame.function):
+        if known is None or _may_be_assigned(r, owner, node, frame.function):
             return ()
         if columns.is_key(r, owner.cls, node.attr) and not _is_unsaved(r, node, scope, frame):
             return ()
@@ -43,7 +43,25 @@ def column(r: Resolver, node: ast.Attribute, scope: Scope, frame: Frame | None) 
     return tuple(dict.fromkeys(found))
 
 
-def _is_filled(r: Resolver, owner: Instance, node: ast.Attribute, function: Function) -> bool:
+def is_filled(r: Resolver, node: ast.Attribute, scope: Scope, frame: Frame | None) -> bool:
+    """Whether a column of a row is sure to hold something, and nobody has emptied it."""
+    owners = r.values(node.value, scope, frame)
+    return (
+        frame is not None
+        and bool(owners)
+        and all(
+            isinstance(owner, Instance)
+            and owner.row is not None
+            and node.attr in owner.row.filled
+            and node.attr not in dict(owner.row.put or ())
+            and not _may_be_assigned(r, owner, node, frame.function)
+            for owner in owners
+        )
+        and node.attr not in _stored(scope, frame.function)
+    )
+
+
+def _may_be_assigned(r: Resolver, owner: Instance, node: ast.Attribute, function: Function) -> bool:
     """Whether a method may have assigned to a column before it is asked for; on an object that a library has just made
     only the constructor has run, and what the body has called."""
     for name, method, binding in _assigned(r, owner):

@@ -136,6 +136,32 @@ CASES = {
             with transaction.atomic():
                 Service.delete(obj=instance)  #> CG201
         """,
+    "a row that was looked for by a column has it": """
+        import requests
+        from django.db import models, transaction
+
+        class Image(models.Model):
+            checksum = models.CharField(max_length=64)
+            title = models.TextField()
+
+            def save(self, *args, **kwargs):
+                if not self.checksum:
+                    self.checksum = requests.get("https://example.org", timeout=3).text
+                super().save(*args, **kwargs)
+
+        @transaction.atomic
+        def green(found, title):
+            Image.objects.get_or_create(checksum=found, defaults={"title": title})
+            Image.objects.update_or_create(checksum=found, defaults={"title": title})
+
+        @transaction.atomic
+        def red(found, title):
+            Image.objects.get_or_create(title=title, defaults={"checksum": found})  #> CG201
+            Image.objects.get_or_create(checksum="")  #> CG201
+            Image.objects.get_or_create(checksum__startswith=found)  #> CG201
+            Image.objects.create(checksum=found)  #> CG201
+            Image(checksum=found).save()  #> CG201
+        """,
     "a new row has no key before it is saved": """
         import requests
         from django.db import models, transaction
