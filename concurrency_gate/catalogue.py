@@ -10,7 +10,7 @@ remember their answers; a Catalogue is safe to share between threads: rememberin
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from copy import deepcopy
 from functools import cache, cached_property
 from importlib.util import find_spec
@@ -162,30 +162,35 @@ class Catalogue:
         for key in (*form.TYPES, *form.LINKS, "alias", "decorates", "implicit"):
             yield from self.data[key]
 
-    def words(self, kinds: Iterable[str]) -> frozenset[str]:
+    def words(self, kinds: Iterable[str], libraries: Container[str] | None = None) -> frozenset[str]:
         """The identifiers of which a file's text must hold one to use a name of these kinds (of EFFECTS or
         MARKS) directly: the last component in every spelling; for a wildcard, or for `__call__`, the class
-        or module that owns it."""
-        return frozenset(map(_word, self._names(kinds)))
+        or module that owns it. `libraries` are the top-level modules that can be meant; None: all."""
+        return frozenset(map(_word, self.names(kinds, libraries)))
 
-    def mentions(self, kinds: Iterable[str]) -> frozenset[str]:
+    def mentions(self, kinds: Iterable[str], libraries: Container[str] | None = None) -> frozenset[str]:
         """As `words`, but with a dot before a word that names nothing but methods: only `.word`, or the word as
         a text of its own, is a use of those."""
         plain: set[str] = set()
         methods: set[str] = set()
-        for name in self._names(kinds):
+        for name in self.names(kinds, libraries):
             owner, _, member = name.rpartition(".")
             is_method = member not in ("*", "__call__") and owner.rpartition(".")[2][:1].isupper()
             (methods if is_method else plain).add(_word(name))
         return frozenset(plain | {f".{word}" for word in methods - plain})
 
-    def _names(self, kinds: Iterable[str]) -> set[str]:
+    def names(
+        self, kinds: Iterable[str] = (*EFFECTS, *MARKS), libraries: Container[str] | None = None
+    ) -> set[str]:
+        """The names of these kinds, in every spelling."""
         wanted = set(kinds)
         names = {name for name, rows in self.data["effects"].items() if any(row[0] in wanted for row in rows)}
         names.update(name for kind in wanted & set(MARKS) for name in self.data["marks"][kind])
         names.update(alias for alias in self.data["alias"] if self.canonical(alias) in names)
         names.update(name for name in self.data["bases"] if names.intersection(self._ancestors(name)))
-        return names
+        if libraries is None:
+            return names
+        return {name for name in names if name.partition(".")[0] in libraries}
 
     def is_known(self, name: str) -> bool:
         """Whether anything is said of the name, of what can be read from it, or of what calling it gives."""

@@ -17,6 +17,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from . import callers, calls, classes, containers, generics, hints, members, names
+from .libraries import Libraries
 from .modules import Class, Function
 from .scopes import Scope
 from .values import (
@@ -73,6 +74,7 @@ class Resolver:
         self._frames: dict[Hashable, Frame] = {}
         self._defaults: dict[Function, Frame] = {}
         self._kept: list[ast.expr] = []
+        self.libraries = Libraries(project, catalogue)
         self.classes = classes.Classes(self)
         self.callers = callers.Callers(self)
         sys.setrecursionlimit(max(sys.getrecursionlimit(), DEPTH * FRAMES + 1000))

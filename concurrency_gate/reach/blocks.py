@@ -15,7 +15,7 @@ from concurrency_gate.facts.values import External, Frame, Object
 from concurrency_gate.sieve import Sieve, Tape
 
 from .implicit import Sessions
-from .openers import Opener, Openers
+from .openers import OPENING, SQL, Opener, Openers
 from .requests import Requests
 from .wrappers import Wrappers
 
@@ -63,10 +63,15 @@ class Blocks:
         offer. `known` are
         the tapes of an earlier run."""
         project = self._resolver.project
+        libraries = self._resolver.libraries
         narrower: list[tuple[str, Sequence[str]]] = []
-        for module_word, word in self._resolver.catalogue.sources_of("blocks"):
+        for module_word, word in libraries.sources_of("blocks"):
             together = set(project.files_with(module_word))
             narrower.append((word, [path for path in project.files_with(word) if path in together]))
+        narrower += [
+            (word, project.files_with(word, SQL)) for word in sorted(libraries.words({"statements"}))
+        ]
+        narrower += [(f".{word}", project.files_with(word, rf"\.{word}\(")) for word in sorted(OPENING)]
         narrower += self._requests.words()
         narrower += self._sessions.words()
         found = Sieve(project, lambda module, mentions, _: self._offered(module, mentions), known)
@@ -74,8 +79,8 @@ class Blocks:
         return found
 
     def _words(self) -> list[str]:
-        catalogue = self._resolver.catalogue
-        words = {*catalogue.mentions(_USED), *catalogue.words(_DEFINED)}
+        libraries = self._resolver.libraries
+        words = {*libraries.mentions(_USED), *libraries.words(_DEFINED)}
         words |= {owner.rpartition(".")[2] for owner, _, _ in self._transactional}
         words |= {f".{word}" for word in self._openers.transacting}
         return sorted(words)

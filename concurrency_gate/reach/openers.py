@@ -23,6 +23,7 @@ from concurrency_gate.facts.values import (
     Value,
 )
 
+from . import sure
 from .stretches import Stretch, left_open, stretches
 from .walk import running
 
@@ -30,9 +31,11 @@ if TYPE_CHECKING:
     from concurrency_gate.catalogue import Entry
     from concurrency_gate.facts.resolver import Resolver
 
-_OPENING = {"transaction", "atomic", "begin", "begin_nested"}
+OPENING = {"transaction", "atomic", "begin", "begin_nested"}
 _CONNECTIONS = {"conn", "connection", "db", "database", "session", "sess", "engine", "pool", "cursor", "cur"}
 _BEGINS = re.compile(r"(begin|start\s+transaction)\b")
+SQL = r"(?i)[\"']\s*(?:begin|start\s+transaction)\b"
+"""What the text of a file that begins a transaction in SQL holds."""
 _ENDS = re.compile(r"(commit|end|abort|rollback)\b(?!.*\bto\b)")
 _HELPERS = 3
 """How many helpers deep a begin or a commit is looked for."""
@@ -54,7 +57,7 @@ class Openers:
         self._resolver = resolver
         self._known: Answers[Hashable, Opener | None] = Answers(resolver.project.dependencies)
         self._words: Answers[str, frozenset[str]] = Answers(resolver.project.dependencies)
-        self._beginning = resolver.catalogue.words({"begins"})
+        self._beginning = resolver.libraries.words({"begins"})
 
     # -- entering ---------------------------------------------------------------------------
 
@@ -236,10 +239,28 @@ class Openers:
             if isinstance(node, (ast.With, ast.AsyncWith)):
                 for index, item in enumerate(node.items):
                     opener = self.entered(item.context_expr, visit.scope, frame)
-                    if opener is not None:
+                    if opener is not None and not self._is_off(item, visit.scope, frame):
                         yield opener, item.context_expr.lineno, [*node.items[index + 1 :], *node.body]
                         break
         yield from stretches(self._resolver, self, body, scope, frame)
+
+    def _is_off(self, item: ast.withitem, scope: Scope, frame: Frame | None) -> bool:
+        """Whether a connection that is entered was told to begin nothing: where it is made, or on an attribute."""
+        entered, name = item.context_expr, item.optional_vars
+        if isinstance(entered, ast.Await):
+            entered = entered.value
+        names = {each.id for each in (entered, name) if isinstance(each, ast.Name)}
+        made = sure.assigned_once(entered, scope) if isinstance(entered, ast.Name) else entered
+        for value in self._resolver.values(item.context_expr, scope, frame):
+            known = self._resolver.catalogue.implicit(value.type) if isinstance(value, Object) else None
+            for condition in known.unless if known is not None else ():
+                if isinstance(made, ast.Call) and holds(condition, made):
+                    return True
+                for holder, attribute, binding in scope.attributes:
+                    said = binding.node.value if isinstance(binding.node, ast.Constant) else None
+                    if holder in names and (attribute, said) == (condition.parameter, condition.value):
+                        return True
+        return False
 
     @property
     def transacting(self) -> frozenset[str]:
@@ -294,7 +315,7 @@ def _sql(node: ast.Call) -> str:
 def _by_shape(node: ast.Call) -> Opener | None:
     """`with conn.transaction():` on a receiver known by its name alone: the form says enough."""
     func = node.func
-    if not isinstance(func, ast.Attribute) or func.attr not in _OPENING:
+    if not isinstance(func, ast.Attribute) or func.attr not in OPENING:
         return None
     owner = func.value
     word = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")

@@ -60,7 +60,7 @@ class Requests:
 
     def _applied(self) -> Iterator[tuple[Function, Opener]]:
         r = self._resolver
-        words = r.catalogue.words({"decorators"})
+        words = r.libraries.words({"decorators"})
         for module in self._modules_with(words, _APPLIED):
             for node, scope in self._calls(module):
                 named = node.func.func if isinstance(node.func, ast.Call) else node.func
@@ -80,7 +80,7 @@ class Requests:
         if not on:
             return
         yield from self._routed(on)
-        words = self._resolver.catalogue.words({"views", "routes"})
+        words = self._resolver.libraries.words({"views", "routes"})
         for module in self._modules_with(words):
             for scope in module.scopes:
                 if scope.kind == "class":
@@ -125,7 +125,7 @@ class Requests:
 
     def _routed(self, on: dict[str, Opener]) -> Iterator[tuple[Function, Opener]]:
         r = self._resolver
-        for module in self._modules_with(r.catalogue.words({"routes"})):
+        for module in self._modules_with(r.libraries.words({"routes"})):
             for node, scope in self._calls(module):
                 for value in r.values(node.func, scope, frame_at(r, scope)):
                     for entry in (

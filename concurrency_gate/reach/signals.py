@@ -90,7 +90,7 @@ class Signals:
     def _search(self) -> Iterator[tuple[str, Registration, int]]:
         project = self._resolver.project
         dependencies = project.dependencies
-        words = self._resolver.catalogue.words({"registers"})
+        words = self._resolver.libraries.words({"registers"})
         paths = dict.fromkeys(path for word in sorted(words) for path in project.files_with(word))
         for path in project.files:
             if path not in paths:

@@ -446,6 +446,31 @@ DRIVERS = {
                 requests.post(url)  #> CG201 requests.post
             requests.get(url)
     """,
+    "psycopg, told to begin nothing": """
+        import psycopg
+        import psycopg2
+        import requests
+        def pay(url):
+            with psycopg.connect("") as connection:
+                connection.autocommit = True
+                requests.post(url)
+        def pay_too(url):
+            with psycopg.connect("", autocommit=True) as connection:
+                requests.post(url)
+        def pay_also(url):
+            connection = psycopg2.connect("")
+            connection.autocommit = True
+            with connection:
+                requests.post(url)
+        def pay_twice(url):
+            with psycopg.connect("") as connection, psycopg.connect("") as other:
+                other.autocommit = True
+                requests.post(url)  #> CG201 requests.post
+        def pay_back(url):
+            with psycopg.connect("") as connection:
+                connection.autocommit = False
+                requests.post(url)  #> CG201 requests.post
+    """,
     "psycopg, async": """
         import httpx
         import psycopg

@@ -1,0 +1,93 @@
+"""Which libraries of the catalogue a project can use at all: the words of all others lead nowhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from .project import Project, matches
+
+if TYPE_CHECKING:
+    from concurrency_gate.catalogue import Catalogue
+
+_LEADS = (
+    "returns",
+    "attributes",
+    "enters",
+    "iterates",
+    "descriptors",
+    "bases",
+    "alias",
+    "decorates",
+    "calls",
+    "fires",
+)
+"""The parts of the catalogue by which one library's name leads to another's."""
+
+_IMPORTED = (
+    r"(?m)(?:^|[;:])[^\S\n]*(?:from\s+{0}\b|import\s[^\n]*\b{0}\b)"
+    r"|[\"']{0}\.\w|(?:import_module|__import__)\(\s*[\"']{0}\b"
+)
+"""How a module is imported, also by its name as a text."""
+
+_TOP = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\.\w")
+
+
+class Libraries:
+    """The top-level modules that a project imports, and those that they lead to: whoever has a session of
+    Flask-SQLAlchemy has one of SQLAlchemy. The first question reads the project."""
+
+    def __init__(self, project: Project, catalogue: Catalogue) -> None:
+        self._project = project
+        self._catalogue = catalogue
+
+    def words(self, kinds: Iterable[str]) -> frozenset[str]:
+        """Those of the catalogue's words of these kinds that this project can mean."""
+        return self._catalogue.words(kinds, self._used)
+
+    def mentions(self, kinds: Iterable[str]) -> frozenset[str]:
+        """The same, with a dot before a word that names nothing but methods."""
+        return self._catalogue.mentions(kinds, self._used)
+
+    def sources_of(self, kind: str) -> list[tuple[str, str]]:
+        """Where an instance of a marked class comes from without its class being named, as the catalogue has it."""
+        return [source for source in self._catalogue.sources_of(kind) if source[0] in self._used]
+
+    @cached_property
+    def _used(self) -> frozenset[str]:
+        leads = _leads(self._catalogue)
+        queue = ["builtins", *filter(self._is_imported, sorted(leads))]
+        found = dict.fromkeys(queue)
+        for top in queue:
+            fresh = [other for other in leads.get(top, ()) if other not in found]
+            found.update(dict.fromkeys(fresh))
+            queue += fresh
+        return frozenset(found)
+
+    def _is_imported(self, top: str) -> bool:
+        project = self._project
+        if project.place(top) is not None:
+            return True
+        paths = project.files_with(top)
+        form = _IMPORTED.format(re.escape(top))
+        return any(matches(project.text(path), form) for path in paths)  # most often in one of the first
+
+
+def _leads(catalogue: Catalogue) -> dict[str, list[str]]:
+    """The top-level modules of the catalogue's names, each with those that its entries lead to."""
+    kept: dict[str, list[str]] | None = catalogue.__dict__.get("leads")
+    if kept is None:
+        found: dict[str, dict[str, None]] = {name.partition(".")[0]: {} for name in catalogue.names()}
+        for key in _LEADS:
+            for name, told in catalogue.data[key].items():
+                found.setdefault(name.partition(".")[0], {}).update(dict.fromkeys(_tops(told)))
+        kept = catalogue.__dict__["leads"] = {top: sorted(others) for top, others in found.items()}
+    return kept
+
+
+def _tops(told: str | list[str]) -> Iterator[str]:
+    for text in [told] if isinstance(told, str) else told:
+        yield from (match[1] for match in _TOP.finditer(text))
+        yield text.partition(".")[0]
