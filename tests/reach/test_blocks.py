@@ -167,6 +167,14 @@ DJANGO = {
                 cursor.execute("COMMIT")
                 requests.post(url)
     """,
+    "a method that the framework wraps, though nothing else speaks of transactions": """
+        from django.contrib import admin
+        import requests
+        @admin.register(object)
+        class OrderAdmin(admin.ModelAdmin):
+            def save_model(self, request, obj, form, change):
+                requests.post("https://bank.example")  #> CG201 requests.post
+    """,
     "a cursor alone is none": """
         from django.db import connection
         import requests
