@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from concurrency_gate.facts import calls, columns
+from concurrency_gate.facts import calls, columns, names
 from concurrency_gate.facts.modules import Class
 from concurrency_gate.facts.scopes import Binding, Scope
 from concurrency_gate.facts.values import (
@@ -18,6 +18,7 @@ from concurrency_gate.facts.values import (
     Frame,
     FunctionValue,
     Instance,
+    ModuleValue,
     Values,
 )
 
@@ -30,6 +31,10 @@ HOPS = 3
 """How many local names a test is followed through: `now = immediate and not busy()`, then `if now:`."""
 
 
+_SETTINGS = frozenset({"settings", "config", "conf", "configuration"})
+"""Parts of the names of modules whose constants are for each user of the program to set."""
+
+
 def given(r: Resolver, node: ast.expr, scope: Scope, frame: Frame | None, hops: int = HOPS) -> Values:
     """What this call is sure to give an expression: a parameter that it fills, one of its other keywords, or an
     attribute; also under the one local name that it is assigned to."""
@@ -39,14 +44,15 @@ def given(r: Resolver, node: ast.expr, scope: Scope, frame: Frame | None, hops: 
             return given(r, assigned, scope, frame, hops - 1)
         while frame is not None and not _bindings(node, frame.function.scope):
             frame = frame.closure  # a parameter of a function around this one
-        if (
-            frame is None
-            or frame.argument(node.id) is None
-            or len(_bindings(node, frame.function.scope)) != 1
-        ):
+        if frame is None:
+            return _of_module(r, node.id, scope)
+        if frame.argument(node.id) is None or len(_bindings(node, frame.function.scope)) != 1:
             return ()
         return frame.argument(node.id) or ()
     if isinstance(node, ast.Attribute):
+        modules = [v.module for v in r.values(node.value, scope, frame) if isinstance(v, ModuleValue)]
+        if modules:
+            return _of_module(r, node.attr, modules[0].scope)
         return (
             configured(r, node, scope, frame)
             or _kept(r, node, frame)
@@ -65,6 +71,19 @@ def given(r: Resolver, node: ast.expr, scope: Scope, frame: Frame | None, hops: 
     if None in keys:
         return ()
     return (Constant(None),) if default is None else r.values(default, scope, frame)
+
+
+def _of_module(r: Resolver, name: str, scope: Scope) -> Values:
+    """The constant that a module gives a name which nothing else sets. Not where that is for its users to change."""
+    found = names.definitions(r, name, scope)
+    if len(found) != 1:
+        return ()
+    binding, home = found[0]
+    if home.kind != "module" or binding.kind != "value" or binding.path:
+        return ()
+    if not isinstance(binding.node, ast.Constant) or not _SETTINGS.isdisjoint(home.module.name.split(".")):
+        return ()
+    return () if r.project.files_with(name, _assigning(name)) else r.values(binding.node, home, None)
 
 
 def probe(node: ast.Call) -> str:

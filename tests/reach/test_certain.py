@@ -136,6 +136,67 @@ CASES = {
             with transaction.atomic():
                 Service.delete(obj=instance)  #> CG201
         """,
+    "a constant of a module that nothing sets": """
+        import os
+        import requests
+        from django.db import transaction
+        from app import main
+
+        OFF = False
+        ON = True
+        TOLD = os.environ.get("TOLD")
+        TURNED = False
+        COUNTED = False
+
+        def switch():
+            global TURNED
+            TURNED = True
+
+        def turn():
+            main.COUNTED = True
+
+        def post():
+            requests.post("https://example.org", timeout=3)
+
+        def off():
+            if not OFF:
+                return
+            post()
+
+        def quiet():
+            if main.OFF:
+                post()
+
+        def on():
+            if ON:
+                post()
+
+        def told():
+            if TOLD:
+                post()
+
+        def turned():
+            if TURNED:
+                post()
+
+        def counted():
+            if COUNTED:
+                post()
+
+        def shadowed(OFF):
+            if OFF:
+                post()
+
+        @transaction.atomic
+        def pay():
+            off()
+            quiet()
+            on()  #> CG201
+            told()  #> CG201
+            turned()  #> CG201
+            counted()  #> CG201
+            shadowed(load())  #> CG201
+        """,
     "a row that was looked for by a column has it": """
         import requests
         from django.db import models, transaction
