@@ -204,8 +204,9 @@ class Edges:
         if catalogue.marks("defers", name):
             return
         called = list(self._called_in_turn(callee, given, node))
-        if any(isinstance(target, Frame) for target in called):
-            yield from called  # a library's method that ends in one of ours does what ours does
+        chosen = any(link.receiver.name == "setting" for link in catalogue.calls(name))
+        if called and (chosen or any(isinstance(target, Frame) for target in called)):
+            yield from called  # a library's method that ends in one of ours, or of our choice, does what that does
         else:
             yield from list(self._effects(name, node)) or called
         for entry in catalogue.marks("runs", name) or self._handed_over(name):
@@ -257,8 +258,7 @@ class Edges:
 
     def _receivers(self, shape: Shape, callee: External, given: Arguments) -> Values:
         if shape.name == "setting":
-            named = settings.classes(self._resolver, shape.parameters[0].name)
-            return tuple(Instance(cls, exact=True) for cls in named)
+            return settings.instances(self._resolver, shape.parameters[0].name)
         return members.shaped(self._resolver, shape, callee.receiver, given.positional)
 
     def _run_argument(self, index: int, given: Arguments, node: ast.Call) -> Iterator[Target]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from concurrency_gate.facts import exports, names
 from concurrency_gate.facts.modules import Class
-from concurrency_gate.facts.values import ClassValue, Constant
+from concurrency_gate.facts.values import ClassValue, Constant, Instance, Object, Values
 
 if TYPE_CHECKING:
     from concurrency_gate.facts.modules import Module
@@ -152,10 +152,14 @@ def stores_remotely(r: Resolver) -> bool:
     )
 
 
-def classes(r: Resolver, setting: str) -> list[Class]:
-    """The class of the project that a setting names; none where assignments of it differ."""
+def instances(r: Resolver, setting: str) -> Values:
+    """An instance of the class that a setting names, of the project or of a library that is known; nothing where
+    assignments of it differ."""
     named = agreed(r, setting)
-    return _classes(r, named.value) if named is not None and isinstance(named.value, str) else []
+    if named is None or not isinstance(named.value, str):
+        return ()
+    own = tuple(Instance(cls, exact=True) for cls in _classes(r, named.value))
+    return own or ((Object(named.value),) if r.catalogue.is_known(named.value) else ())
 
 
 def _with_bases(r: Resolver, name: str) -> Iterator[str]:

@@ -1055,6 +1055,22 @@ REACHED["an optional argument that may be None"] = """
                 Mine().inc()  #> CG201
                 Mine(send=flag).inc()  #> CG201
         """
+REACHED["mail by a library's backend that publishes"] = """
+        from django.core.mail import send_mail
+        def tell(messages):
+            with transaction.atomic():
+                send_mail("a", "b", "a@example.org", ["b@example.org"])  #> CG202
+        == settings.py
+        EMAIL_BACKEND = "djcelery_email.backends.CeleryEmailBackend"
+        """
+REACHED["mail by a backend of which nothing is known"] = """
+        from django.core.mail import send_mail
+        def tell(messages):
+            with transaction.atomic():
+                send_mail("a", "b", "a@example.org", ["b@example.org"])  #> CG201
+        == settings.py
+        EMAIL_BACKEND = "anymail.backends.mailgun.EmailBackend"
+        """
 REACHED["mail by a backend of the project's that publishes"] = """
         from django.core.mail import EmailMessage, get_connection, send_mail
         def tell(messages):
