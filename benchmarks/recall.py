@@ -82,7 +82,7 @@ class Service:
                 end = (plant.target.module.path, lines[plant.target])
                 for each in told:
                     if _at(each, plant.start) and _ends(each) == end:
-                        found[plant] = len(each.unsure) <= self.config.max_unsure
+                        found[plant] = each.doubt <= self.config.max_doubt
         return found
 
 

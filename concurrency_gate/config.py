@@ -49,7 +49,7 @@ class Config:
     detached: tuple[str, ...] = ()
     cache: bool = False
     storage: bool = False
-    max_unsure: int = 1
+    max_doubt: int = 1
     min_resolved: float | None = None
     catalogue: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     from_options: frozenset[str] = frozenset()
@@ -342,7 +342,7 @@ _READERS: Mapping[str, Reader] = {
     "detached": _names,
     "cache": _switch,
     "storage": _switch,
-    "max-unsure": _count,
+    "max-doubt": _count,
     "min-resolved": _share,
     "catalogue": _catalogue,
 }

@@ -78,6 +78,7 @@ class Inspection:
         instead: str,
         chain: tuple[Step, ...],
         unsure: tuple[Step, ...],
+        doubt: int,
     ) -> None:
         line, column, end_line, end_column = self.spans[node]
         finding = Finding(
@@ -92,6 +93,7 @@ class Inspection:
             instead,
             chain,
             unsure,
+            doubt,
         )
         if finding not in self._known:
             self._known.add(finding)

@@ -42,8 +42,9 @@ class Finding:
     instead: str
     chain: tuple[Step, ...] = ()
     unsure: tuple[Step, ...] = ()
-    """What must hold on the way that the gate cannot tell: more of these than the project takes make the finding a
-    possible one."""
+    """What must hold on the way that the gate cannot tell."""
+    doubt: int = 0
+    """How much of it there is: more than the project takes makes the finding a possible one."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -124,9 +125,10 @@ class ModuleRule(Rule):
         instead: str = "",
         chain: Iterable[Step] = (),
         unsure: Iterable[Step] = (),
+        doubt: int = 0,
     ) -> None:
         """A finding at a LibCST node of the statement that is being visited."""
-        self.file.add(self, node, message, instead or self.instead, tuple(chain), tuple(unsure))
+        self.file.add(self, node, message, instead or self.instead, tuple(chain), tuple(unsure), doubt)
 
 
 class ReviewRule(Rule):

@@ -120,7 +120,7 @@ class Session:
             self.needy.add(path)
         self.calls |= verdict.calls
         self.unresolved |= verdict.unresolved
-        sure = [finding for finding in verdict.findings if len(finding.unsure) <= self.config.max_unsure]
+        sure = [finding for finding in verdict.findings if finding.doubt <= self.config.max_doubt]
         self.possible |= {*verdict.findings} - {*sure}
         return sure
 

@@ -41,7 +41,7 @@ class TransactionRule(ModuleRule):
                 continue
             advice = f"{self.instead}; {reach.instead}" if reach.instead else self.instead
             chain = reach.chain if len(reach.chain) > 1 else ()
-            self.report(node, self._message(reach), advice, chain, reach.unsure)
+            self.report(node, self._message(reach), advice, chain, reach.unsure, reach.doubt)
 
     def _message(self, reach: Reach) -> str:
         text = f"{reach.effect} {self.what} inside {reach.opener} (line {reach.block_line})"

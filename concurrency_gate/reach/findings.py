@@ -26,5 +26,7 @@ class Reach:
     unsure: tuple[Step, ...] = ()
     """The tests on the way that may go either way, and the calls that may run something else; without those of the
     function that opens the transaction, where its author has them before his eyes."""
+    doubt: int = 0
+    """How much all these count: a branch that must be taken counts 2, anything else 1."""
     implicit: bool = False
     """Whether the transaction began by itself."""

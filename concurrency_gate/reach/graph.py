@@ -70,7 +70,7 @@ class Graph:
                         continue
                     key = (edge.start, edge.end, kind)
                     reach = self._reach(block, kind, first)
-                    if key not in found or len(reach.unsure) < len(found[key].unsure):
+                    if key not in found or reach.doubt < found[key].doubt:
                         found[key] = reach
         return sorted(found.values(), key=lambda reach: (reach.start, reach.end, reach.kind))
 
@@ -101,6 +101,7 @@ class Graph:
             tuple(steps),
             block.instead,
             tuple(unsure),
+            first.length[0],
             block.implicit,
         )
 

@@ -1,7 +1,7 @@
 """The likeliest way from each function to an effect.
 
 One search back from the effects of a kind; cycles do no harm. Of several ways the likeliest is told: that with the
-fewest tests that may go either way, and of those the shortest. Where two are alike, it is the one first in the text.
+least in doubt, and of those the shortest. Where two are alike, it is the one first in the text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from concurrency_gate.facts.values import Frame
 from .edges import Edge, Target
 
 Length = tuple[int, int]
-"""How many tests may go either way, and how many hops there are."""
+"""How much is in doubt, and how many hops there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,8 @@ class Search:
         return found
 
     def _added(self, edge: Edge, length: Length) -> Length:
-        return (length[0] + len(edge.unsure) + self.may_miss(edge), length[1] + 1)
+        doubt = sum(guard.doubt for guard in edge.unsure) + self.may_miss(edge)
+        return (length[0] + doubt, length[1] + 1)
 
     # -- answers -----------------------------------------------------------------------------------------------------
 

@@ -42,4 +42,5 @@ def _finding(finding: Finding) -> dict[str, object]:
         "instead": finding.instead,
         "chain": [asdict(step) for step in finding.chain],
         "unsure": [asdict(step) for step in finding.unsure],
+        "doubt": finding.doubt,
     }

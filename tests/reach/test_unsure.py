@@ -58,43 +58,43 @@ UNSURE = {
                 if order.a:
                     if order.b and order.c:
                         requests.post("https://bank.example", timeout=1)
-        """, []),
+        """, [], 0),
     "one test in a helper": ("""
         def pay(order):
             with transaction.atomic():
                 one(order)
-        """, ["unless not order.due"]),
+        """, ["unless not order.due"], 1),
     "two tests on the way": ("""
         def pay(order):
             with transaction.atomic():
                 two(order)
-        """, ["if order.due", "unless not order.due"]),
+        """, ["if order.due", "unless not order.due"], 3),
     "a handler is a test": ("""
         def pay(order):
             with transaction.atomic():
                 handled(order)
-        """, ["except ValueError", "unless not order.due"]),
+        """, ["except ValueError", "unless not order.due"], 2),
     "of two ways the one with fewer": ("""
         def pay(order):
             with transaction.atomic():
                 two_or_one(order)
-        """, ["if order.paid"]),
+        """, ["if order.paid"], 2),
     "a call that may run something else is a test": ("""
         def pay(sink: Sink):
             with transaction.atomic():
                 sink.pay()
-        """, ["sink.pay runs this one of 3"]),
+        """, ["sink.pay runs this one of 3"], 1),
     "and counts beside others": ("""
         def pay(order, sink: Sink):
             with transaction.atomic():
                 choose(order, sink)
-        """, ["if order.due", "sink.pay runs this one of 3"]),
+        """, ["if order.due", "sink.pay runs this one of 3"], 3),
     "whichever it runs, it gets there": ("""
         def pay(order, gateways: list[Bank | Card]):
             with transaction.atomic():
                 for gateway in gateways:
                     gateway.pay()
-        """, []),
+        """, [], 0),
     "a check that raises is no test": ("""
         def pay(order):
             with transaction.atomic():
@@ -106,7 +106,7 @@ UNSURE = {
                 raise ValueError
             else:
                 one(order)
-        """, ["unless not order.due"]),
+        """, ["unless not order.due"], 1),
     "an elif goes on with the test before": ("""
         def pay(order):
             with transaction.atomic():
@@ -118,7 +118,7 @@ UNSURE = {
                 pass
             elif order.kind == "c":
                 requests.post("https://bank.example", timeout=1)
-        """, ["if order.kind == 'c'"]),
+        """, ["if order.kind == 'c'"], 2),
     "what is known is no test": ("""
         def pay(order):
             with transaction.atomic():
@@ -126,26 +126,28 @@ UNSURE = {
         def two_if(order, now):
             if now:
                 one(order)
-        """, ["unless not order.due"]),
+        """, ["unless not order.due"], 1),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("code", "unsure"), UNSURE.values(), ids=UNSURE)
-def test_what_is_unsure(code: str, unsure: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("code", "unsure", "doubt"), UNSURE.values(), ids=UNSURE)
+def test_what_is_in_doubt(code: str, unsure: list[str], doubt: int, tmp_path: Path) -> None:
+    """A branch that must be taken counts 2, anything else 1; a doubt of 1 is taken."""
     report = judged(tmp_path, files(HELPERS + code))
-    (told,) = report.possible if len(unsure) > 1 else report.findings
-    assert not (report.findings if len(unsure) > 1 else report.possible)
+    (told,) = report.possible if doubt > 1 else report.findings
+    assert not (report.findings if doubt > 1 else report.possible)
     assert [step.text for step in told.unsure] == unsure
+    assert told.doubt == doubt
 
 
-def test_the_project_says_how_much_may_be_unsure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_project_says_how_much_doubt_it_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for path, text in files(HELPERS + UNSURE["two tests on the way"][0]).items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
     monkeypatch.chdir(tmp_path)
     codes = {}
-    for most in (0, 1, 2, 1):  # the last two with what the others left in the cache
-        (tmp_path / "concurrency-gate.toml").write_text(f"max-unsure = {most}\n")
+    for most in (0, 1, 2, 3, 2):  # the last two with what the others left in the cache
+        (tmp_path / "concurrency-gate.toml").write_text(f"max-doubt = {most}\n")
         done = CliRunner().invoke(cli.commands, ["check", "--format", "json"], obj=(), standalone_mode=False)
         codes[most] = (done.return_value, len(json.loads(done.output)["possible"]))
-    assert codes == {0: (0, 1), 1: (0, 1), 2: (1, 0)}
+    assert codes == {0: (0, 1), 1: (0, 1), 2: (0, 1), 3: (1, 0)}

@@ -25,8 +25,8 @@ MISTAKES = [
     ("cache = 1", "cache: expected true or false, got a number"),
     ("storage = []", "storage: expected true or false, got a list"),
     ("min-resolved = true", "min-resolved: expected a number from 0 to 1, got true or false"),
-    ("max-unsure = true", "max-unsure: expected a whole number, got true or false"),
-    ("max-unsure = -1", "max-unsure: expected a whole number from 0 up, got -1"),
+    ("max-doubt = true", "max-doubt: expected a whole number, got true or false"),
+    ("max-doubt = -1", "max-doubt: expected a whole number from 0 up, got -1"),
     ("min-resolved = 90", "min-resolved: expected a number from 0 to 1, got 90"),
     ("min-resolved = nan", "min-resolved: expected a number from 0 to 1, got nan"),
     ("min-resolved = 2026-11-29", "min-resolved: expected a number from 0 to 1, got a date or time"),
@@ -101,7 +101,7 @@ def test_everything_that_can_be_said(project: Project) -> None:
                 detached = ["acme.jobs.Detached"]
                 cache = true
                 storage = true
-                max-unsure = 3
+                max-doubt = 3
                 min-resolved = 1
                 [catalogue]
                 network = ["acme.http.get"]
@@ -123,7 +123,7 @@ def test_everything_that_can_be_said(project: Project) -> None:
         detached=("acme.jobs.Detached",),
         cache=True,
         storage=True,
-        max_unsure=3,
+        max_doubt=3,
         min_resolved=1.0,
         catalogue={"network": ["acme.http.get"]},
     )

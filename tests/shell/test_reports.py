@@ -176,6 +176,7 @@ def test_json(project: Project) -> None:
                     {"path": "src/pay.py", "line": 7, "text": "requests.post(url)"},
                 ],
                 "unsure": [],
+                "doubt": 0,
             }
         ],
         "possible": [],
