@@ -117,11 +117,11 @@ class Asks:
     @cached_property
     def selecting(self) -> frozenset[str]:
         """Parameters whose text may pick what runs: as an index, handed on to a call by a plain name, or compared with
-        another text or constant."""
+        another text."""
         found: set[str] = set()
         for node in self._telling:
             if isinstance(node, ast.Compare):
-                if isinstance(node.left, ast.Name) and _is_constant(node.comparators[0]):
+                if isinstance(node.left, ast.Name) and _is_text(node.comparators[0]):
                     found.add(node.left.id)
             elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name):
                 found.add(node.slice.id)
@@ -194,11 +194,7 @@ class Asks:
         return isinstance(node, ast.Name) and node.id == self._function.kwarg
 
 
-def _is_constant(node: ast.expr) -> bool:
-    """A text, or what the spelling of its name says is a constant (PEP 8)."""
-    if isinstance(node, (ast.Name, ast.Attribute)):
-        word = node.id if isinstance(node, ast.Name) else node.attr
-        return word.isupper() and len(word) > 1
+def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 

@@ -1,4 +1,4 @@
-"""Columns of a class's rows: what they hold in a row that is made without them."""
+"""Columns of a class's rows: which of them are empty in a row that is made without them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from .resolver import Resolver
 
 
-def unset(r: Resolver, cls: Class, given: set[str]) -> Iterator[tuple[str, Constant]]:
-    """The columns that are not given, with what they hold then; a class's own hide those of its bases."""
+def empty(r: Resolver, cls: Class, given: set[str]) -> Iterator[tuple[str, Constant]]:
+    """The columns that are not given and hold nothing then; a class's own hide those of its bases."""
     columns: dict[str, Constant | None] = {}
     for base in reversed(r.classes.order(cls)):
         if isinstance(base, Class):
-            columns |= {name: _default(r, base, call) for name, call in _columns(r, base)}
-    yield from ((name, held) for name, held in columns.items() if held is not None and name not in given)
+            columns |= {name: _empty(call) for name, call in _columns(r, base)}
+    yield from ((name, empty) for name, empty in columns.items() if empty is not None and name not in given)
     yield from empty_keys(r, cls, given)
 
 
@@ -55,14 +55,15 @@ def _is_column(r: Resolver, kind: Value) -> bool:
     return any(isinstance(base, str) and r.catalogue.marks("columns", base) for base in order)
 
 
-def _default(r: Resolver, cls: Class, column: ast.Call) -> Constant | None:
-    """What a column holds that is not given: its default where that is a constant, None, or an empty text."""
+def _empty(column: ast.Call) -> Constant | None:
+    """What a column holds that is not given, if that is nothing: its default, None, or an empty text."""
     said = {keyword.arg: keyword.value for keyword in column.keywords}
     if None in said:
         return None
     if "default" in said:
-        held = r.values(said["default"], cls.scope, None)
-        return held[0] if len(held) == 1 and isinstance(held[0], Constant) else None
+        default = said["default"]
+        value = default.value if isinstance(default, ast.Constant) else ...
+        return Constant(value) if value is None or value is False or value == "" else None
     flags = {name for name, value in said.items() if isinstance(value, ast.Constant) and value.value is True}
     if "null" in flags:
         return Constant(None)

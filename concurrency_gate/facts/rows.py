@@ -78,7 +78,7 @@ def made(r: Resolver, value: Value, method: str, given: Arguments) -> Value:
         return value
     if r.catalogue.marks("creates", method):
         names = _given(given)
-        unset = () if names is None else tuple(columns.unset(r, value.cls, names))
+        unset = () if names is None else tuple(columns.empty(r, value.cls, names))
         return replace(value, row=Row(True, unset, own=True, filled=_looked_up(r, method, given)))
     if r.catalogue.marks("upserts", method):
         return replace(value, row=Row(None, own=True, filled=_looked_up(r, method, given)))

@@ -80,7 +80,7 @@ class Instance:
 @dataclass(frozen=True, slots=True)
 class Row:
     """A row of a table: a `new` one, which its first save inserts, or one that was read; None where it may be either.
-    `unset` are the columns that were not given, with what they hold; those that the save will fill are among them, and
+    `unset` are the columns that are empty, with what they hold; those that the save will fill are among them, and
     `early` says that it has not yet. `own` says that the library has made the object itself, and nobody has put
     anything on it; `put` are the attributes that were assigned to the object since it was made or read, with what
     they hold, or None where that is not known. `filled` are columns that are not empty, whatever they hold."""

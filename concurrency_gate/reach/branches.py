@@ -195,13 +195,13 @@ def _compared(r: Resolver, test: ast.Compare, scope: Scope, frame: Frame | None,
 def _contains(
     r: Resolver, item: ast.expr, holder: ast.expr, scope: Scope, frame: Frame | None
 ) -> bool | None:
-    """Whether a text is among the keywords of this call, or in the text that a setting is; whether a class, or a text,
-    is one of those listed."""
+    """Whether a text is among the keywords of this call, or in the text that a setting is; whether a class is one of
+    those listed."""
     if isinstance(holder, (ast.Tuple, ast.List, ast.Set)):
         listed = [value for part in holder.elts for value in r.values(part, scope, frame) or (None,)]
         return _is_one_of(r, sure.given(r, item, scope, frame), listed)
     if not isinstance(item, ast.Constant) or not isinstance(item.value, str):
-        return _is_listed(_constants(sure.given(r, item, scope, frame)), r.values(holder, scope, frame))
+        return None
     keys = sure.keywords(holder, frame)
     if keys is not None:
         return True if item.value in keys else None if None in keys else False
@@ -222,22 +222,6 @@ def _is_one_of(r: Resolver, given: Values, listed: Sequence[Value | None]) -> bo
     if all(isinstance(other, ClassValue) and other.cls is not cls for other in listed):
         return False
     return None if r.subclasses(cls) else True
-
-
-def _is_listed(constants: Sequence[Constant], holders: Values) -> bool | None:
-    """Whether constants are all, or none of them, among the keys or elements of a container of which all are known."""
-    only = holders[0] if len(holders) == 1 else None
-    if not constants or not isinstance(only, Collection):
-        return None
-    listed: list[Values] = (
-        [(Constant(key),) if key is not None else () for key in only.keys]
-        if only.keys is not None
-        else [*only.items]
-    )
-    if any(len(values) != 1 or not isinstance(values[0], Constant) for values in listed):
-        return None
-    answers = {(constant,) in listed for constant in constants}
-    return answers.pop() if len(answers) == 1 else None
 
 
 def _derives(r: Resolver, test: ast.Call, scope: Scope, frame: Frame | None) -> bool | None:

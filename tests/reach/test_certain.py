@@ -197,63 +197,6 @@ CASES = {
             counted()  #> CG201
             shadowed(load())  #> CG201
         """,
-    "a column's default, and what is listed": """
-        import requests
-        from celery import shared_task
-        from django.db import models, transaction
-        from django.db.models.signals import post_save
-        from django.dispatch import receiver
-
-        @shared_task
-        def notify(pk):
-            pass
-
-        class Status:
-            CREATED = "Created"
-            UPLOADING = "Uploading"
-            COMPLETE = "Complete"
-
-        TOLD = {Status.COMPLETE: "done.html", "Failed": "failed.html"}
-        LISTED = [Status.COMPLETE, "Failed"]
-        OPEN = {Status.COMPLETE: "done.html", named(): "other.html"}
-
-        class Video(models.Model):
-            status = models.CharField(max_length=50, default=Status.CREATED)
-
-            def update_status(self, status):
-                self.status = status
-                self.save()
-                if status in TOLD:
-                    notify.delay(self.id)
-
-            def list_status(self, status):
-                if status in LISTED:
-                    notify.delay(self.id)
-
-            def open_status(self, status):
-                if status in OPEN:
-                    notify.delay(self.id)
-
-        @receiver(post_save, sender=Video)
-        def publish(sender, instance, **kwargs):
-            if instance.status == Status.COMPLETE:
-                requests.post("https://example.org", timeout=3)
-
-        @transaction.atomic
-        def green():
-            Video.objects.create()
-
-        @transaction.atomic
-        def listed(video: Video):
-            video.update_status(Status.UPLOADING)  #> CG201
-            video.list_status(Status.UPLOADING)
-
-        @transaction.atomic
-        def red(video: Video):
-            Video.objects.create(status=Status.COMPLETE)  #> CG201
-            video.list_status(Status.COMPLETE)  #> CG202
-            video.open_status(Status.UPLOADING)  #> CG202
-        """,
     "a row that was looked for by a column has it": """
         import requests
         from django.db import models, transaction
