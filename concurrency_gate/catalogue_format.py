@@ -41,6 +41,7 @@ MARKS = (
     "creates",
     "upserts",
     "lookups",
+    "texts",
     "updates",
     "finds",
     "announces",

@@ -39,6 +39,18 @@ def is_key(r: Resolver, cls: Class, name: str) -> bool:
     return any(r.catalogue.marks("keys", f"{base}.{name}") for base in bases)
 
 
+def is_text(r: Resolver, cls: Class, name: str) -> bool:
+    """Whether a column holds text, and never nothing."""
+    for base in (base for base in r.classes.order(cls) if isinstance(base, Class)):
+        for column, call in _columns(r, base):
+            if column == name:
+                kinds = r.values(call.func, base.scope, None)
+                texts = [isinstance(k, External) and r.catalogue.marks("texts", k.name) for k in kinds]
+                nullable = any(keyword.arg in ("null", None) for keyword in call.keywords)
+                return bool(texts) and all(texts) and not nullable
+    return False
+
+
 def _columns(r: Resolver, cls: Class) -> Iterator[tuple[str, ast.Call]]:
     for name, bindings in cls.scope.bindings.items():
         call = bindings[0].node if len(bindings) == 1 else None

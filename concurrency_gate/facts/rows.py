@@ -79,18 +79,21 @@ def made(r: Resolver, value: Value, method: str, given: Arguments) -> Value:
     if r.catalogue.marks("creates", method):
         names = _given(given)
         unset = () if names is None else tuple(columns.empty(r, value.cls, names))
-        return replace(value, row=Row(True, unset, own=True, filled=_looked_up(r, method, given)))
+        return replace(value, row=Row(True, unset, own=True, filled=_looked_up(r, value.cls, method, given)))
     if r.catalogue.marks("upserts", method):
-        return replace(value, row=Row(None, own=True, filled=_looked_up(r, method, given)))
+        return replace(value, row=Row(None, own=True, filled=_looked_up(r, value.cls, method, given)))
     return value
 
 
-def _looked_up(r: Resolver, method: str, given: Arguments) -> tuple[str, ...]:
-    """The columns that a row was looked for by: nobody looks for an empty one."""
-    if not r.catalogue.marks("lookups", method):
+def _looked_up(r: Resolver, cls: Class, method: str, given: Arguments) -> tuple[str, ...]:
+    """The columns of text that a row was looked for by: nobody looks for an empty one."""
+    every = _given(given) if r.catalogue.marks("lookups", method) else None
+    if every is None:
         return ()
-    said = (name for name, values in given.keywords if not any(isinstance(v, Constant) for v in values))
-    return tuple(sorted(name for name in said if name != _DEFAULTS))
+    over = next((values for name, values in given.keywords if name == _DEFAULTS), ())
+    again = {key for value in over if isinstance(value, Collection) for key in value.keys or ()}
+    said = [name for name, values in given.keywords if not any(isinstance(v, Constant) for v in values)]
+    return tuple(sorted(name for name in said if name not in again and columns.is_text(r, cls, name)))
 
 
 def constructed(r: Resolver, instance: Instance, given: Arguments) -> Instance:

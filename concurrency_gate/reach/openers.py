@@ -23,12 +23,11 @@ from concurrency_gate.facts.values import (
     Value,
 )
 
-from . import sure
 from .stretches import Stretch, left_open, stretches
 from .walk import running
 
 if TYPE_CHECKING:
-    from concurrency_gate.catalogue import Entry
+    from concurrency_gate.catalogue import Condition, Entry
     from concurrency_gate.facts.resolver import Resolver
 
 OPENING = {"transaction", "atomic", "begin", "begin_nested"}
@@ -239,27 +238,30 @@ class Openers:
             if isinstance(node, (ast.With, ast.AsyncWith)):
                 for index, item in enumerate(node.items):
                     opener = self.entered(item.context_expr, visit.scope, frame)
-                    if opener is not None and not self._is_off(item, visit.scope, frame):
+                    if opener is not None and not self._is_off(node, item, visit.scope, frame):
                         yield opener, item.context_expr.lineno, [*node.items[index + 1 :], *node.body]
                         break
         yield from stretches(self._resolver, self, body, scope, frame)
 
-    def _is_off(self, item: ast.withitem, scope: Scope, frame: Frame | None) -> bool:
-        """Whether a connection that is entered was told to begin nothing: where it is made, or on an attribute."""
-        entered, name = item.context_expr, item.optional_vars
-        if isinstance(entered, ast.Await):
-            entered = entered.value
-        names = {each.id for each in (entered, name) if isinstance(each, ast.Name)}
-        made = sure.assigned_once(entered, scope) if isinstance(entered, ast.Name) else entered
+    def _is_off(
+        self, node: ast.With | ast.AsyncWith, item: ast.withitem, scope: Scope, frame: Frame | None
+    ) -> bool:
+        """Whether a connection that begins at its first statement is told to begin nothing: in the call that makes it,
+        or by what is done first in the block."""
+        made, name = item.context_expr, item.optional_vars
+        if isinstance(made, ast.Await):
+            made = made.value
+        first = node.body[0]
         for value in self._resolver.values(item.context_expr, scope, frame):
             known = self._resolver.catalogue.implicit(value.type) if isinstance(value, Object) else None
-            for condition in known.unless if known is not None else ():
+            for condition in known.unless if known is not None and known.statements else ():
                 if isinstance(made, ast.Call) and holds(condition, made):
                     return True
-                for holder, attribute, binding in scope.attributes:
-                    said = binding.node.value if isinstance(binding.node, ast.Constant) else None
-                    if holder in names and (attribute, said) == (condition.parameter, condition.value):
-                        return True
+                again = [
+                    a for holder, a, _ in scope.attributes if isinstance(name, ast.Name) and holder == name.id
+                ]
+                if _sets(first, name, condition) and again.count(condition.parameter) == 1:
+                    return True
         return False
 
     @property
@@ -300,6 +302,19 @@ class Openers:
 def opener_of(entry: Entry, name: str) -> Opener:
     """The opener that an entry names, in the short spelling that its users know: the last two words."""
     return Opener(".".join(name.split(".")[-2:]), entry.library, entry.instead)
+
+
+def _sets(node: ast.stmt, name: ast.expr | None, condition: Condition) -> bool:
+    """Whether a statement makes the condition hold, on the object of that name."""
+    target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+    return (
+        isinstance(target, ast.Attribute)
+        and isinstance(target.value, ast.Name)
+        and isinstance(name, ast.Name)
+        and (target.value.id, target.attr) == (name.id, condition.parameter)
+        and isinstance(node.value, ast.Constant)  # type: ignore[attr-defined]
+        and node.value.value == condition.value  # type: ignore[attr-defined]
+    )
 
 
 def _sql(node: ast.Call) -> str:

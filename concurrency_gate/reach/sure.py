@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from concurrency_gate.facts import calls, columns, names
-from concurrency_gate.facts.modules import Class
+from concurrency_gate.facts.modules import Class, Module
 from concurrency_gate.facts.scopes import Binding, Scope
 from concurrency_gate.facts.values import (
     ClassValue,
@@ -32,7 +32,10 @@ HOPS = 3
 
 
 _SETTINGS = frozenset({"settings", "config", "conf", "configuration"})
-"""Parts of the names of modules whose constants are for each user of the program to set."""
+"""Words in the names of modules whose constants are for each user of the program to set."""
+
+_DYNAMIC = (b"globals(", b"setattr(", b"sys.modules", b"__dict__", b"vars(")
+"""What a module says that may bind any name."""
 
 
 def given(r: Resolver, node: ast.expr, scope: Scope, frame: Frame | None, hops: int = HOPS) -> Values:
@@ -50,9 +53,11 @@ def given(r: Resolver, node: ast.expr, scope: Scope, frame: Frame | None, hops: 
             return ()
         return frame.argument(node.id) or ()
     if isinstance(node, ast.Attribute):
-        modules = [v.module for v in r.values(node.value, scope, frame) if isinstance(v, ModuleValue)]
-        if modules:
-            return _of_module(r, node.attr, modules[0].scope)
+        owners = r.values(node.value, scope, frame)
+        if any(isinstance(owner, ModuleValue) for owner in owners):
+            (owner, *others) = owners
+            alone = isinstance(owner, ModuleValue) and not others
+            return _of_module(r, node.attr, owner.module.scope) if alone else ()  # type: ignore[union-attr]
         return (
             configured(r, node, scope, frame)
             or _kept(r, node, frame)
@@ -75,15 +80,58 @@ def given(r: Resolver, node: ast.expr, scope: Scope, frame: Frame | None, hops: 
 
 def _of_module(r: Resolver, name: str, scope: Scope) -> Values:
     """The constant that a module gives a name which nothing else sets. Not where that is for its users to change."""
-    found = names.definitions(r, name, scope)
-    if len(found) != 1:
+    found = _only_definition(r, name, scope)
+    if found is None:
         return ()
-    binding, home = found[0]
+    binding, home = found
     if home.kind != "module" or binding.kind != "value" or binding.path:
         return ()
-    if not isinstance(binding.node, ast.Constant) or not _SETTINGS.isdisjoint(home.module.name.split(".")):
+    if not isinstance(binding.node, ast.Constant) or _may_be_set(r, name, home.module):
         return ()
-    return () if r.project.files_with(name, _assigning(name)) else r.values(binding.node, home, None)
+    return r.values(binding.node, home, None)
+
+
+def _only_definition(r: Resolver, name: str, scope: Scope, hops: int = 8) -> tuple[Binding, Scope] | None:
+    """The one binding that a name goes back to through imports; None where there is another, or may be."""
+    current: Scope | None = scope
+    while current is not None and (
+        name not in current.bindings or (current.kind == "class" and current is not scope)
+    ):
+        current = current.parent
+    if current is None or current.stars or len(current.bindings[name]) != 1:
+        return None
+    binding = current.bindings[name][0]
+    if binding.kind != "from":
+        return binding, current
+    source = names.source_of(r, current.module, binding.target, binding.level)
+    return _only_definition(r, binding.item or "", source.scope, hops - 1) if source and hops else None
+
+
+def _may_be_set(r: Resolver, name: str, home: Module) -> bool:
+    """Whether a module's name may get another value: by its users, in the module, from outside, or by its name as a
+    text."""
+    words = home.name.replace("_", ".").split(".")
+    if not _SETTINGS.isdisjoint(words):
+        return True
+    home.read()
+    text = r.project.text(home.path)
+    if any(word in text for word in _DYNAMIC) or _stores_of(home).count(name) != 1:
+        return True
+    from_outside = rf"\bsetattr\(\s*(?:\w+\.)*{words[-1]}\b"
+    return bool(
+        r.project.files_with(name, rf"{_assigning(name)}|\bas\s+[\w.]*\.{name}\b")
+        or r.project.files_with("setattr", from_outside)
+    )
+
+
+def _stores_of(module: Module) -> list[str]:
+    """The names that anything in a module binds, each as often as it is bound. Worked out once."""
+    kept: list[str] | None = module.__dict__.get("stored names")
+    if kept is None:
+        names_of = (node for node in ast.walk(module.tree) if isinstance(node, ast.Name))
+        kept = [node.id for node in names_of if not isinstance(node.ctx, ast.Load)]
+        module.__dict__["stored names"] = kept
+    return kept
 
 
 def probe(node: ast.Call) -> str:
@@ -190,7 +238,7 @@ def _of_class(r: Resolver, node: ast.Attribute, scope: Scope, frame: Frame | Non
 
 def _assigning(attribute: str) -> str:
     """What an assignment of the attribute looks like on any object, also one that adds to it, or to several at once."""
-    return rf"\.{attribute}\s*(?::[^=\n]+|,[^=\n()]*|[-+*/%&|^@]+|<<|>>)?=[^=]"
+    return rf"\.{attribute}\s*(?::[^=\n]+|,[^=\n(]*|[-+*/%&|^@]+|<<|>>)?=[^=]"
 
 
 def _constructors(r: Resolver, init: Frame) -> Iterator[Frame]:

@@ -468,8 +468,21 @@ DRIVERS = {
         def pay_also(url):
             connection = psycopg2.connect("")
             connection.autocommit = True
+            with connection:  # begins one all the same (psycopg2 2.9)
+                requests.post(url)  #> CG201 requests.post
+        def pay_later(dsn, url):
+            connection = psycopg.connect("")
+            connection.autocommit = True
+            connection.execute("CREATE DATABASE shop")
+            connection = psycopg.connect(dsn)
             with connection:
-                requests.post(url)
+                requests.post(url)  #> CG201 requests.post
+        def pay_switched(url):
+            with psycopg.connect("") as connection:
+                connection.autocommit = True
+                connection.execute("VACUUM")
+                connection.autocommit = False
+                requests.post(url)  #> CG201 requests.post
         def pay_twice(url):
             with psycopg.connect("") as connection, psycopg.connect("") as other:
                 other.autocommit = True

@@ -13,6 +13,13 @@ import pytest
 
 from .test_reach import expected, found, judged
 
+BESIDE = {
+    "app/dev.py": "NOTIFY = False\n",
+    "app/prod.py": "NOTIFY = True\n",
+    "app/flags.py": "STARRED = False\ntry:\n    from .local import *\nexcept ImportError:\n    pass\n",
+    "app/local.py": "STARRED = True\n",
+}
+
 CASES = {
     "a row is of the class whose manager gave it": """
         import requests
@@ -196,6 +203,100 @@ CASES = {
             turned()  #> CG201
             counted()  #> CG201
             shadowed(load())  #> CG201
+        """,
+    "what is looked for may be false, a number, or nothing": """
+        import requests
+        from django.db import models, transaction
+
+        class Subscription(models.Model):
+            trial = models.BooleanField()
+            count = models.IntegerField()
+            coupon = models.ForeignKey("Coupon", null=True, on_delete=models.CASCADE)
+            note = models.TextField(null=True)
+            code = models.TextField()
+
+            def save(self, *args, **kwargs):
+                if not self.trial or not self.count or not self.coupon or not self.note or not self.code:
+                    requests.post("https://example.org", timeout=3)
+                super().save(*args, **kwargs)
+
+        @transaction.atomic
+        def red(trial, count, coupon, note, code, extra):
+            Subscription.objects.get_or_create(trial=trial)  #> CG201
+            Subscription.objects.get_or_create(count=count)  #> CG201
+            Subscription.objects.get_or_create(coupon=coupon)  #> CG201
+            Subscription.objects.get_or_create(note=note)  #> CG201
+            Subscription.objects.update_or_create(code=code, defaults={"code": ""})  #> CG201
+            Subscription.objects.update_or_create(code=code, defaults=extra)  #> CG201
+        """,
+    "a constant that may come from elsewhere": """
+        import os
+        import requests
+        from django.db import transaction
+        from . import flags
+
+        try:
+            from deployment import ON
+        except ImportError:
+            ON = False
+        AGAIN = False
+        AGAIN |= "AGAIN" in os.environ
+        for LOOPED in (False, True):
+            pass
+        if os.environ.get("ENV") == "dev":
+            from . import dev as env
+        else:
+            from . import prod as env
+
+        def post():
+            requests.post("https://example.org", timeout=3)
+
+        def on():
+            if ON:
+                post()
+
+        def again():
+            if AGAIN:
+                post()
+
+        def looped():
+            if LOOPED:
+                post()
+
+        def by_environment():
+            if env.NOTIFY:
+                post()
+
+        def starred():
+            if flags.STARRED:
+                post()
+
+        @transaction.atomic
+        def pay():
+            on()  #> CG201
+            again()  #> CG201
+            looped()  #> CG201
+            by_environment()  #> CG201
+            starred()  #> CG201
+        """,
+    "a constant that is set by its name as a text": """
+        import sys
+        import requests
+        from django.conf import settings
+        from django.db import transaction
+
+        NOTIFY = False
+        this = sys.modules[__name__]
+        for name in ("NOTIFY",):
+            setattr(this, name, getattr(settings, "SHOP_" + name, False))
+
+        def tell():
+            if NOTIFY:
+                requests.post("https://example.org", timeout=3)
+
+        @transaction.atomic
+        def pay():
+            tell()  #> CG201
         """,
     "a row that was looked for by a column has it": """
         import requests
@@ -1137,7 +1238,7 @@ CASES = {
 
 @pytest.mark.parametrize("code", CASES.values(), ids=CASES)
 def test_only_what_a_call_can_reach_is_told(code: str, tmp_path: Path) -> None:
-    texts = {"app/__init__.py": "", "app/main.py": textwrap.dedent(code).lstrip("\n")}
+    texts = {"app/__init__.py": "", "app/main.py": textwrap.dedent(code).lstrip("\n"), **BESIDE}
     wanted = expected(texts)
     assert wanted
     assert found(judged(tmp_path, texts)) == wanted
