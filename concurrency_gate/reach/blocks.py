@@ -39,6 +39,8 @@ class Block:
     frame: Frame | None
     instead: str
     implicit: bool = False
+    maybe: bool = False
+    """Whether there is a way to this code on which the transaction has not been opened."""
     place: ast.expr | None = None
     """The one call that runs in the transaction, where the arguments around it do not."""
 
@@ -157,11 +159,12 @@ class Blocks:
                 return
         body = scope.node.body  # type: ignore[attr-defined]
         for opener, line, nodes in self._openers.blocks(body, scope, frame):
-            yield Block(opener.name, line, nodes, scope, frame, opener.instead)
+            yield Block(opener.name, line, nodes, scope, frame, opener.instead, maybe=opener.maybe)
         for opener, call, where in self._openers.transacted(body, scope, frame):
             yield Block(opener.name, call.lineno, [call], where, frame, opener.instead, place=call.func)
         for opener, line, nodes in self._sessions.stretches(body, scope, frame):
-            yield Block(opener.name, line, nodes, scope, frame, opener.instead, implicit=True)
+            advice, maybe = opener.instead, opener.maybe
+            yield Block(opener.name, line, nodes, scope, frame, advice, implicit=True, maybe=maybe)
 
     def _whole(self, function: Function, opener: Opener) -> Block:
         frame = self._resolver.default_frame(function)

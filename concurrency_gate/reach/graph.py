@@ -65,7 +65,7 @@ class Graph:
         for block, edges in self._outgoing:
             for edge in edges:
                 for kind, search in self._ways.items():
-                    first = search.first(edge)
+                    first = search.first(edge, block.maybe)
                     if first is None:
                         continue
                     key = (edge.start, edge.end, kind)
@@ -78,7 +78,11 @@ class Graph:
         search, edge = self._ways[kind], first.edge
         way: list[str] = []
         steps = [Step(self._path, edge.start[0], self._told(edge, first.frame, first.effect))]
-        unsure = list(self._other_ways(search, edge, self._path))
+        unsure: list[Step] = []
+        if block.maybe:
+            unsure.append(Step(self._path, block.line, f"{block.opener} on this way"))
+            unsure += self._tests(edge, self._path)
+        unsure += self._other_ways(search, edge, self._path)
         frame = first.frame
         while frame is not None:
             name = f"{_name(_wrapped(frame) or frame)}()"
@@ -87,7 +91,7 @@ class Graph:
             hop = search.after(frame)
             path = frame.function.module.path
             steps.append(Step(path, hop.edge.start[0], self._told(hop.edge, hop.frame, first.effect)))
-            unsure += [Step(path, guard.line, _cut(guard.text)) for guard in hop.edge.unsure]
+            unsure += self._tests(hop.edge, path)
             unsure += self._other_ways(search, hop.edge, path)
             frame = hop.frame
         return Reach(
@@ -104,6 +108,10 @@ class Graph:
             first.length[0],
             block.implicit,
         )
+
+    def _tests(self, edge: Edge, path: str) -> Iterator[Step]:
+        for guard in edge.unsure:
+            yield Step(path, guard.line, _cut(guard.text))
 
     def _other_ways(self, search: Search, edge: Edge, path: str) -> Iterator[Step]:
         if search.may_miss(edge):

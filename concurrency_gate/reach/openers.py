@@ -47,6 +47,8 @@ class Opener:
     name: str
     library: str = ""
     instead: str = ""
+    maybe: bool = False
+    """Whether there is a way on which it has not been opened."""
 
 
 class Openers:

@@ -88,12 +88,14 @@ class Search:
         """The hop out of a frame that lies on a way."""
         return self._next[frame]
 
-    def first(self, edge: Edge) -> Hop | None:
-        """The hop over an edge in a transaction block, whose own tests do not count; None if it leads to no effect."""
+    def first(self, edge: Edge, maybe: bool) -> Hop | None:
+        """The hop over an edge in a transaction block; None if it leads to no effect. The tests around it count only
+        where the transaction itself depends on one (`maybe`)."""
         best: Hop | None = None
         if self.is_void(edge):
             return None
-        around = (int(self.may_miss(edge)), 0)
+        own = 1 + sum(guard.doubt for guard in edge.unsure) if maybe else 0
+        around = (own + self.may_miss(edge), 0)
         for target in edge.targets:
             if not isinstance(target, Frame):
                 if target[0].kind == self._kind:

@@ -70,7 +70,10 @@ def stretches(
     machine = _Machine(r, marks, scope, frame)
     machine.suite(body, frozenset({None}))
     for begun, nodes in machine.found.items():
-        yield begun.opener, begun.line, list(nodes.values())
+        for maybe in (False, True):
+            within = [node for key, node in nodes.items() if ((begun, key) in machine.maybe) is maybe]
+            if within:
+                yield replace(begun.opener, maybe=maybe), begun.line, within
 
 
 def left_open(
@@ -89,6 +92,7 @@ class _Machine:
         self._scope = scope
         self._frame = frame
         self.found: dict[Begun, dict[int, ast.AST]] = {}
+        self.maybe: set[tuple[Begun, int]] = set()
         self.leaving = self._breaking = self._continuing = self._seen = _NOWHERE
 
     def suite(self, body: list[ast.stmt], states: States) -> States:
@@ -131,17 +135,15 @@ class _Machine:
         there."""
         states = self._runs(node.test, states)
         test = ast.unparse(node.test)
-        there = self.suite(node.body, states)
+        begun_here = any(state is not None and state.test == test for state in states)
+        there = self.suite(node.body, states - {None} if begun_here else states)
         elsewhere = self.suite(node.orelse, _map(states, lambda s: None if s.test == test else s))
         if None in elsewhere:
             there = _map(there, lambda s: s if s in states else replace(s, test=test))
-            self.found.update(
-                {
-                    replace(s, test=test): self.found[s]
-                    for s in list(self.found)
-                    if replace(s, test=test) in there
-                }
-            )
+            for state in [s for s in self.found if replace(s, test=test) in there]:
+                tested = replace(state, test=test)
+                self.found[tested] = {**self.found[state], **self.found.get(tested, {})}
+                self.maybe |= {(tested, key) for s, key in self.maybe if s == state}
         return there | elsewhere
 
     def _loop(self, node: ast.For | ast.AsyncFor | ast.While, states: States) -> States:
@@ -227,6 +229,8 @@ class _Machine:
         for state in opened:
             if state not in ended:
                 self.found.setdefault(state, {})[id(node)] = node
+                if None in states:
+                    self.maybe.add((state, id(node)))
         states = _map(states, lambda s: None if s in ended else s)
         if began is not None:
             fresh = began

@@ -119,6 +119,35 @@ UNSURE = {
             elif order.kind == "c":
                 requests.post("https://bank.example", timeout=1)
         """, ["if order.kind == 'c'"], 2),
+    "a transaction that began on one way only": ("""
+        from sqlalchemy.orm import Session
+        def pay(engine, order):
+            with Session(engine) as session:
+                if not order.known:
+                    session.execute("select 1")
+                requests.post("https://bank.example", timeout=1)
+        """, ["the transaction that session.execute began on this way"], 1),
+    "and a call on another": ("""
+        from sqlalchemy.orm import Session
+        def pay(engine, order):
+            with Session(engine) as session:
+                if not order.known:
+                    session.execute("select 1")
+                if order.due:
+                    requests.post("https://bank.example", timeout=1)
+        """, ["the transaction that session.execute began on this way", "if order.due"], 3),
+    "on the same way it did begin": ("""
+        from sqlalchemy.orm import Session
+        def pay(engine, order):
+            with Session(engine) as session:
+                if order.known:
+                    session.execute("select 1")
+                if order.paid:
+                    pass
+                if order.known:
+                    if order.due:
+                        requests.post("https://bank.example", timeout=1)
+        """, [], 0),
     "what is known is no test": ("""
         def pay(order):
             with transaction.atomic():
