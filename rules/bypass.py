@@ -47,7 +47,7 @@ class BypassComment(ReviewRule):
             whole = _WHOLE_FILE.match(line)
             if whole:
                 place = (number, whole.start("comment"), number, whole.end())
-                yield self._finding(file, place, "this comment hides the whole file from flake8")
+                yield self._finding(file, place, "this comment hides the whole file from flake8", findings)
         for comment, first, last in _comments(file.text):
             inline = None if _WHOLE_FILE.match(comment.string) else _INLINE.search(comment.string)
             here = [f for f in findings if first <= f.line <= last] if inline else []
@@ -56,12 +56,17 @@ class BypassComment(ReviewRule):
             if here:
                 codes = ", ".join(dict.fromkeys(f.code for f in here))
                 place = (*comment.start, *comment.end)
-                yield self._finding(file, place, f"this comment hides {codes} from flake8")
+                yield self._finding(file, place, f"this comment hides {codes} from flake8", here)
 
-    def _finding(self, file: Inspection, place: tuple[int, int, int, int], message: str) -> Finding:
+    def _finding(
+        self, file: Inspection, place: tuple[int, int, int, int], message: str, hidden: Sequence[Finding]
+    ) -> Finding:
+        """In as much doubt as what the comment hides: what is possible only, flake8 does not tell either."""
         line, column, end_line, end_column = place
+        end = (end_line, end_column + 1)
+        doubt = min(finding.doubt for finding in hidden)
         return Finding(
-            file.path, line, column + 1, end_line, end_column + 1, self.code, self.name, message, self.instead
+            file.path, line, column + 1, *end, self.code, self.name, message, self.instead, doubt=doubt
         )
 
 

@@ -169,6 +169,18 @@ def test_what_is_in_doubt(code: str, unsure: list[str], doubt: int, tmp_path: Pa
     assert told.doubt == doubt
 
 
+def test_a_comment_that_hides_what_is_possible_only_is_possible_only(tmp_path: Path) -> None:
+    code = """
+        # flake8: noqa
+        def pay(order):
+            with transaction.atomic():
+                two(order)  # noqa: CG201
+        """
+    report = judged(tmp_path, files(HELPERS + code))
+    assert [finding.code for finding in report.possible] == ["CG901", "CG201", "CG901"]
+    assert not report.findings
+
+
 def test_the_project_says_how_much_doubt_it_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for path, text in files(HELPERS + UNSURE["two tests on the way"][0]).items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
