@@ -17,6 +17,7 @@ from concurrency_gate.sieve import Sieve, Tape
 from .implicit import Sessions
 from .openers import OPENING, SQL, Opener, Openers
 from .requests import Requests
+from .stretches import Stretch
 from .wrappers import Wrappers
 
 if TYPE_CHECKING:
@@ -158,13 +159,12 @@ class Blocks:
                 yield self._whole(function, opener)
                 return
         body = scope.node.body  # type: ignore[attr-defined]
-        for opener, line, nodes in self._openers.blocks(body, scope, frame):
-            yield Block(opener.name, line, nodes, scope, frame, opener.instead, maybe=opener.maybe)
+        for stretch in self._openers.blocks(body, scope, frame):
+            yield _of_stretch(stretch, scope, frame)
         for opener, call, where in self._openers.transacted(body, scope, frame):
             yield Block(opener.name, call.lineno, [call], where, frame, opener.instead, place=call.func)
-        for opener, line, nodes in self._sessions.stretches(body, scope, frame):
-            advice, maybe = opener.instead, opener.maybe
-            yield Block(opener.name, line, nodes, scope, frame, advice, implicit=True, maybe=maybe)
+        for stretch in self._sessions.stretches(body, scope, frame):
+            yield _of_stretch(stretch, scope, frame, implicit=True)
 
     def _whole(self, function: Function, opener: Opener) -> Block:
         frame = self._resolver.default_frame(function)
@@ -198,6 +198,11 @@ class Blocks:
             (isinstance(base, Class) and f"{base.module.name}.{base.qualname}" == dotted) or base == dotted
             for base in self._resolver.classes.order(cls)
         )
+
+
+def _of_stretch(stretch: Stretch, scope: Scope, frame: Frame | None, *, implicit: bool = False) -> Block:
+    opener, line, nodes, maybe = stretch
+    return Block(opener.name, line, nodes, scope, frame, opener.instead, implicit, maybe)
 
 
 def _kept(scope: Scope) -> Iterator[tuple[str, Binding]]:

@@ -47,8 +47,6 @@ class Opener:
     name: str
     library: str = ""
     instead: str = ""
-    maybe: bool = False
-    """Whether there is a way on which it has not been opened."""
 
 
 class Openers:
@@ -102,12 +100,12 @@ class Openers:
 
     def _yielding(self, frame: Frame) -> Opener | None:
         scope = frame.function.scope
-        for opener, _, nodes in self.blocks(frame.function.body, scope, frame):
+        for stretch in self.blocks(frame.function.body, scope, frame):
             if any(
                 isinstance(v.node, (ast.Yield, ast.YieldFrom))
-                for v in running(self._resolver, nodes, scope, frame)
+                for v in running(self._resolver, stretch.nodes, scope, frame)
             ):
-                return opener
+                return stretch.opener
         return None
 
     def _instance(self, value: Instance) -> Opener | None:
@@ -241,7 +239,8 @@ class Openers:
                 for index, item in enumerate(node.items):
                     opener = self.entered(item.context_expr, visit.scope, frame)
                     if opener is not None and not self._is_off(node, item, visit.scope, frame):
-                        yield opener, item.context_expr.lineno, [*node.items[index + 1 :], *node.body]
+                        inner = [*node.items[index + 1 :], *node.body]
+                        yield Stretch(opener, item.context_expr.lineno, inner)
                         break
         yield from stretches(self._resolver, self, body, scope, frame)
 

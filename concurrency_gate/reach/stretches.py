@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from concurrency_gate.facts.scopes import Scope
 from concurrency_gate.facts.values import Frame
@@ -56,8 +56,16 @@ class Begun:
 
 States = frozenset[Begun | None]
 _NOWHERE: States = frozenset()
-Stretch = tuple["Opener", int, list[ast.AST]]
-"""(what began it, the line, what runs while it is open)."""
+
+
+class Stretch(NamedTuple):
+    """What runs while a transaction is open, with what opened it and the line where. `maybe`: there is a way to this
+    code on which it has not begun."""
+
+    opener: Opener
+    line: int
+    nodes: list[ast.AST]
+    maybe: bool = False
 
 
 def stretches(
@@ -73,7 +81,7 @@ def stretches(
         for maybe in (False, True):
             within = [node for key, node in nodes.items() if ((begun, key) in machine.maybe) is maybe]
             if within:
-                yield replace(begun.opener, maybe=maybe), begun.line, within
+                yield Stretch(begun.opener, begun.line, within, maybe)
 
 
 def left_open(

@@ -114,14 +114,14 @@ class Wrappers:
                     continue
                 frame = r.frame(method.function, method.receiver, (), method.closure)
                 scope = method.function.scope
-                for opener, _, nodes in self._openers.blocks(method.function.body, scope, frame):
-                    for visit in running(r, nodes, scope, frame):
+                for stretch in self._openers.blocks(method.function.body, scope, frame):
+                    for visit in running(r, stretch.nodes, scope, frame):
                         if isinstance(visit.node, ast.Call):
                             callees = r.values(visit.node.func, visit.scope, frame)
                             if any(
                                 isinstance(c, FunctionValue) and c.function is inner.function for c in callees
                             ):
-                                return opener
+                                return stretch.opener
         return None
 
     def on_class(self, cls: Class) -> Iterator[tuple[Opener, str]]:
@@ -243,8 +243,8 @@ class Wrappers:
         r = self._resolver
         frame = r.default_frame(function)
         scope = function.scope
-        for _, _, nodes in self._openers.blocks(function.body, scope, frame):
-            for visit in running(r, nodes, scope, frame):
+        for stretch in self._openers.blocks(function.body, scope, frame):
+            for visit in running(r, stretch.nodes, scope, frame):
                 if isinstance(visit.node, (ast.Yield, ast.YieldFrom)):
                     return True
                 called = visit.node.func if isinstance(visit.node, ast.Call) else None

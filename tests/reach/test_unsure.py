@@ -136,6 +136,19 @@ UNSURE = {
                 if order.due:
                     requests.post("https://bank.example", timeout=1)
         """, ["the transaction that session.execute began on this way", "if order.due"], 3),
+    "what may begin one is a transaction for its users": ("""
+        from contextlib import contextmanager
+        @contextmanager
+        def unit(flag):
+            if flag.on:
+                transaction.set_autocommit(False)
+            yield
+            transaction.commit()
+        def pay(order, flag):
+            with unit(flag):
+                if order.due:
+                    requests.post("https://bank.example", timeout=1)
+        """, [], 0),
     "on the same way it did begin": ("""
         from sqlalchemy.orm import Session
         def pay(engine, order):
