@@ -166,23 +166,20 @@ class Catalogue:
         """The identifiers of which a file's text must hold one to use a name of these kinds (of EFFECTS or
         MARKS) directly: the last component in every spelling; for a wildcard, or for `__call__`, the class
         or module that owns it. `libraries` are the top-level modules that can be meant; None: all."""
-        return frozenset(map(_word, self.names(kinds, libraries)))
+        return frozenset(map(_word, self._names(kinds, libraries)))
 
     def mentions(self, kinds: Iterable[str], libraries: Container[str] | None = None) -> frozenset[str]:
         """As `words`, but with a dot before a word that names nothing but methods: only `.word`, or the word as
         a text of its own, is a use of those."""
         plain: set[str] = set()
         methods: set[str] = set()
-        for name in self.names(kinds, libraries):
+        for name in self._names(kinds, libraries):
             owner, _, member = name.rpartition(".")
             is_method = member not in ("*", "__call__") and owner.rpartition(".")[2][:1].isupper()
             (methods if is_method else plain).add(_word(name))
         return frozenset(plain | {f".{word}" for word in methods - plain})
 
-    def names(
-        self, kinds: Iterable[str] = (*EFFECTS, *MARKS), libraries: Container[str] | None = None
-    ) -> set[str]:
-        """The names of these kinds, in every spelling."""
+    def _names(self, kinds: Iterable[str], libraries: Container[str] | None) -> set[str]:
         wanted = set(kinds)
         names = {name for name, rows in self.data["effects"].items() if any(row[0] in wanted for row in rows)}
         names.update(name for kind in wanted & set(MARKS) for name in self.data["marks"][kind])

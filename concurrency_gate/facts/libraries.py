@@ -79,10 +79,10 @@ def _leads(catalogue: Catalogue) -> dict[str, list[str]]:
     """The top-level modules of the catalogue's names, each with those that its entries lead to."""
     kept: dict[str, list[str]] | None = catalogue.__dict__.get("leads")
     if kept is None:
-        found: dict[str, dict[str, None]] = {name.partition(".")[0]: {} for name in catalogue.names()}
+        found: dict[str, dict[str, None]] = {top: {} for top in catalogue.roots}
         for key in _LEADS:
             for name, told in catalogue.data[key].items():
-                found.setdefault(name.partition(".")[0], {}).update(dict.fromkeys(_tops(told)))
+                found[name.partition(".")[0].removesuffix("()")].update(dict.fromkeys(_tops(told)))
         kept = catalogue.__dict__["leads"] = {top: sorted(others) for top, others in found.items()}
     return kept
 

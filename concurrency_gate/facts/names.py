@@ -207,13 +207,19 @@ def imported_from(r: Resolver, module: Module, target: str, level: int, item: st
     return (External(r.catalogue.canonical(f"{target}.{item}")),)
 
 
-def definitions(r: Resolver, name: str, scope: Scope, hops: int = 8) -> list[tuple[Binding, Scope]]:
-    """The bindings that a name goes back to, through imports, each with the scope it stands in."""
+def holder(name: str, scope: Scope) -> Scope | None:
+    """The scope that binds a name which is read in this one."""
     current: Scope | None = scope
     while current is not None and (
         name not in current.bindings or (current.kind == "class" and current is not scope)
     ):
         current = current.parent
+    return current
+
+
+def definitions(r: Resolver, name: str, scope: Scope, hops: int = 8) -> list[tuple[Binding, Scope]]:
+    """The bindings that a name goes back to, through imports, each with the scope it stands in."""
+    current = holder(name, scope)
     if current is None:
         return []
     found: list[tuple[Binding, Scope]] = []

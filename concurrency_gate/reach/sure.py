@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -55,9 +56,8 @@ def given(r: Resolver, node: ast.expr, scope: Scope, frame: Frame | None, hops: 
     if isinstance(node, ast.Attribute):
         owners = r.values(node.value, scope, frame)
         if any(isinstance(owner, ModuleValue) for owner in owners):
-            (owner, *others) = owners
-            alone = isinstance(owner, ModuleValue) and not others
-            return _of_module(r, node.attr, owner.module.scope) if alone else ()  # type: ignore[union-attr]
+            only = owners[0] if len(owners) == 1 else None
+            return _of_module(r, node.attr, only.module.scope) if isinstance(only, ModuleValue) else ()
         return (
             configured(r, node, scope, frame)
             or _kept(r, node, frame)
@@ -93,11 +93,7 @@ def _of_module(r: Resolver, name: str, scope: Scope) -> Values:
 
 def _only_definition(r: Resolver, name: str, scope: Scope, hops: int = 8) -> tuple[Binding, Scope] | None:
     """The one binding that a name goes back to through imports; None where there is another, or may be."""
-    current: Scope | None = scope
-    while current is not None and (
-        name not in current.bindings or (current.kind == "class" and current is not scope)
-    ):
-        current = current.parent
+    current = names.holder(name, scope)
     if current is None or current.stars or len(current.bindings[name]) != 1:
         return None
     binding = current.bindings[name][0]
@@ -115,7 +111,7 @@ def _may_be_set(r: Resolver, name: str, home: Module) -> bool:
         return True
     home.read()
     text = r.project.text(home.path)
-    if any(word in text for word in _DYNAMIC) or _stores_of(home).count(name) != 1:
+    if any(word in text for word in _DYNAMIC) or _stores_of(home)[name] != 1:
         return True
     from_outside = rf"\bsetattr\(\s*(?:\w+\.)*{words[-1]}\b"
     return bool(
@@ -124,12 +120,12 @@ def _may_be_set(r: Resolver, name: str, home: Module) -> bool:
     )
 
 
-def _stores_of(module: Module) -> list[str]:
-    """The names that anything in a module binds, each as often as it is bound. Worked out once."""
-    kept: list[str] | None = module.__dict__.get("stored names")
+def _stores_of(module: Module) -> Counter[str]:
+    """How often anything in a module binds each name. Worked out once."""
+    kept: Counter[str] | None = module.__dict__.get("stored names")
     if kept is None:
-        names_of = (node for node in ast.walk(module.tree) if isinstance(node, ast.Name))
-        kept = [node.id for node in names_of if not isinstance(node.ctx, ast.Load)]
+        read = (node for node in ast.walk(module.tree) if isinstance(node, ast.Name))
+        kept = Counter(node.id for node in read if not isinstance(node.ctx, ast.Load))
         module.__dict__["stored names"] = kept
     return kept
 
