@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING
 
+from .dependencies import Answers
 from .project import Project, matches
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class Libraries:
     def __init__(self, project: Project, catalogue: Catalogue) -> None:
         self._project = project
         self._catalogue = catalogue
+        self._answers: Answers[str, frozenset[str]] = Answers(project.dependencies)
 
     def words(self, kinds: Iterable[str]) -> frozenset[str]:
         """Those of the catalogue's words of these kinds that this project can mean."""
@@ -55,8 +56,12 @@ class Libraries:
         """Where an instance of a marked class comes from without its class being named, as the catalogue has it."""
         return [source for source in self._catalogue.sources_of(kind) if source[0] in self._used]
 
-    @cached_property
+    @property
     def _used(self) -> frozenset[str]:
+        """Whoever asks rests on it: what an index has found by these words, for one."""
+        return self._answers.once("used", self._search, frozenset())
+
+    def _search(self) -> frozenset[str]:
         leads = _leads(self._catalogue)
         queue = ["builtins", *filter(self._is_imported, sorted(leads))]
         found = dict.fromkeys(queue)
@@ -70,9 +75,12 @@ class Libraries:
         project = self._project
         if project.place(top) is not None:
             return True
-        paths = project.files_with(top)
         form = _IMPORTED.format(re.escape(top))
-        return any(matches(project.text(path), form) for path in paths)  # most often in one of the first
+        for path in project.files_with(top):  # most often it is one of the first
+            if matches(project.text(path), form):
+                project.dependencies.note("module", path)
+                return True
+        return bool(project.files_with(top, form))
 
 
 def _leads(catalogue: Catalogue) -> dict[str, list[str]]:

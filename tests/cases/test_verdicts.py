@@ -104,6 +104,19 @@ def write(path: Path, text: str) -> None:
     os.utime(path, (old, old))
 
 
+def test_a_library_that_comes_in_leads_to_what_was_found_by_its_words(tmp_path: Path) -> None:
+    """No file imported Django in the run before: what is sought by its words was not there to be found."""
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "__init__.py").touch()
+    (tmp_path / "concurrency-gate.toml").write_text("")
+    helper, view, none = PARTS[0].partition("\n")[2], PARTS[13], PARTS[10]
+    (tmp_path / "app" / "m1.py").write_text(helper.format(n=1))
+    for text in (none, view.format(n=0, a=1), none, view.format(n=0, a=1)):
+        (tmp_path / "app" / "m0.py").write_text(text)
+        assert judged(tmp_path, cached=True) == judged(tmp_path, cached=False)
+    assert judged(tmp_path, cached=True).findings
+
+
 def test_a_changed_helper_changes_the_verdict_of_files_that_were_not_touched(tmp_path: Path) -> None:
     (tmp_path / "concurrency-gate.toml").write_text("")
     write(tmp_path / "helper.py", "def pay():\n    pass\n")
