@@ -154,7 +154,8 @@ class Implicit:
 class Setting:
     """A setting in a framework's settings module. `path`: its name and keys, `*` for any key
     (`DATABASES.*.ATOMIC_REQUESTS`). `role`: `requests`, where a true value puts the library's views into a
-    transaction, or `storage`, where its value, if one of `remote`, makes `storage` effects network ones."""
+    transaction; `storage`, where its value, if one of `remote`, makes `storage` effects network ones; `module`, for the
+    variable that names the settings module itself; or the dotted class that the class it names derives from."""
 
     path: str
     role: str

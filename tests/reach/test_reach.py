@@ -1095,6 +1095,36 @@ REACHED["mail by a backend of the project's that publishes"] = """
             def send_messages(self, email_messages):
                 publish.delay(len(email_messages))
         """
+_LEFT_OPEN = """
+        from django.core.mail import send_mail
+        def tell(messages):
+            with transaction.atomic():
+                send_mail("a", "b", "a@example.org", ["b@example.org"])  #> {code}
+        == settings.py
+        from environment import env
+        EMAIL_BACKEND = {setting}
+        == backends.py
+        from django.core.mail.backends.base import BaseEmailBackend
+        from celery import shared_task
+        @shared_task
+        def publish(count): ...
+        class NotifyBackend(BaseEmailBackend):
+            def send_messages(self, email_messages):
+                publish.delay(len(email_messages))
+        """
+REACHED["mail by the project's backend, named by the environment"] = _LEFT_OPEN.format(
+    code="CG202", setting="env.email_backend"
+)
+REACHED["mail by a backend of a library's unless the environment names another"] = _LEFT_OPEN.format(
+    code="CG201", setting='env("EMAIL_BACKEND", default="django.core.mail.backends.smtp.EmailBackend")'
+)
+REACHED["mail by one of two backends of the project's, named by the environment"] = (
+    _LEFT_OPEN.format(code="CG201", setting="env.email_backend")
+    + """
+        class LogBackend(BaseEmailBackend):
+            def send_messages(self, email_messages): ...
+        """
+)
 REACHED["modules beside manage.py, in a folder that is a package"] = """
         == src/__init__.py
         == src/backend/__init__.py
