@@ -132,6 +132,8 @@ def _bound(r: Resolver, binding: Binding, scope: Scope, frame: Frame | None) -> 
         if kind == "value" and not binding.path:
             found = containers.filled(r, found, binding.name, scope, frame)
             if scope.kind == "module":
+                if not _says_enough(found):
+                    found = _set_up(r, node, binding.name, scope) or found
                 kept = f"{scope.module.name}.{binding.name}"
                 found = tuple(
                     replace(v, name=kept) if isinstance(v, Object) and not v.name else v for v in found
@@ -141,6 +143,16 @@ def _bound(r: Resolver, binding: Binding, scope: Scope, frame: Frame | None) -> 
         return found
     if kind == "annotation" and binding.annotation is not None:
         return _declared(r, binding.annotation, scope, frame)
+    return ()
+
+
+def _set_up(r: Resolver, node: ast.expr, name: str, scope: Scope) -> Values:
+    """What a module hands to an unknown function of a library for a new value of the same name, `app = setup(app)`:
+    such a function gives back what it is given, or what looks like it."""
+    if isinstance(node, ast.Call) and node.args:
+        first = node.args[0]
+        if isinstance(first, ast.Name) and first.id == name:
+            return r.values(first, scope, None)
     return ()
 
 

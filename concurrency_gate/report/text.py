@@ -32,7 +32,7 @@ def render(report: Report, options: Options) -> str:
     lines += [_error(error, paint) for error in report.errors]
     if is_blind(report.summary, options.min_resolved):
         lines.append(_blind(report.summary, options.min_resolved or 0, paint))
-    lines.append(_last_line(report, paint))
+    lines.append(_last_line(report, paint, options.possible))
     return "\n".join(lines) + "\n"
 
 
@@ -97,7 +97,7 @@ def _blind(summary: Summary, demanded: float, paint: _Paint) -> str:
     )
 
 
-def _last_line(report: Report, paint: _Paint) -> str:
+def _last_line(report: Report, paint: _Paint, shown: bool) -> str:
     summary = report.summary
     if report.findings:
         files = len({finding.path for finding in report.findings})
@@ -114,7 +114,8 @@ def _last_line(report: Report, paint: _Paint) -> str:
     if share is not None:
         parts.append(f"{_percent(share)} of {_count(summary.calls, 'call')} under transactions resolved.")
     if report.possible:
-        parts.append(f"{_count(len(report.possible), 'possible finding')} more; --possible shows them.")
+        where = "above" if shown else "--possible shows them"
+        parts.append(f"{_count(len(report.possible), 'possible finding')} more; {where}.")
     return " ".join(parts)
 
 

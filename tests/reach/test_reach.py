@@ -1125,6 +1125,17 @@ REACHED["mail by one of two backends of the project's, named by the environment"
             def send_messages(self, email_messages): ...
         """
 )
+REACHED["an app that an unknown library sets up"] = """
+        from celery import Celery
+        from watch import healthcheck
+        app = Celery("shop")
+        app = healthcheck.setup(app, interval=5)
+        @app.task
+        def check(pk): ...
+        def pay(pk):
+            with transaction.atomic():
+                check.delay(pk)  #> CG202
+        """
 REACHED["modules beside manage.py, in a folder that is a package"] = """
         == src/__init__.py
         == src/backend/__init__.py

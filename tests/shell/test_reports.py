@@ -93,7 +93,7 @@ def test_possible_findings_are_counted_and_shown_when_asked(project: Project) ->
         "   unsure: 1. src/pay.py:4  if order.due",
         "           2. src/pay.py:6  unless test",
         "",
-        last,
+        last.replace("--possible shows them", "above"),
     ]
     document = json.loads(render("json", report, Options(root=project.root)))
     assert not document["findings"]
