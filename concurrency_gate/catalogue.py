@@ -159,7 +159,7 @@ class Catalogue:
         yield from self.data["effects"]
         for table in self.data["marks"].values():
             yield from table
-        for key in (*form.TYPES, *form.LINKS, "alias", "decorates", "implicit"):
+        for key in (*form.TYPES, *form.LINKS, "alias", "decorates", "chooses", "implicit"):
             yield from self.data[key]
 
     def words(self, kinds: Iterable[str], libraries: Container[str] | None = None) -> frozenset[str]:
@@ -199,6 +199,11 @@ class Catalogue:
         if self.effects(name) or self.returns(name) or self.attribute(name):
             return True
         return any(self.marks(kind, name) for kind in MARKS)
+
+    def is_class(self, name: str) -> bool:
+        """Whether something is said of its members or its bases, which makes a class of a name that looks like none:
+        `sqlite3.connection`, `smtplib.SMTP_SSL`."""
+        return name in self.modules or name in self.data["bases"]
 
     def sources_of(self, kind: str) -> list[tuple[str, str]]:
         """For the classes under one key of MARKS: where an instance comes from without its class being named,
@@ -356,6 +361,15 @@ class Catalogue:
         """What reading `pkg.Class.attr`, or a module's `pkg.attr`, gives an instance of."""
         return self._shape("attributes", name)
 
+    def is_open(self, name: str) -> bool:
+        """Whether `attribute` knows the name by a wildcard only, so that it may be a method as well."""
+
+        def build(known: str) -> bool:
+            found = self._inherited(known, self.data["attributes"])
+            return found is not None and found[0].endswith(".*")
+
+        return self._ask("open", name, build)
+
     def enters(self, name: str) -> Shape | None:
         """What `with` or `async with` binds for an instance of the class; None: the instance itself."""
         return self._shape("enters", name)
@@ -377,12 +391,19 @@ class Catalogue:
 
     def decorates(self, name: str) -> str | None:
         """The class of which a function decorated with this (bare or called) becomes an instance."""
+        return self._text("decorates", name)
 
+    def chooses(self, name: str) -> str | None:
+        """The constructor's argument, and attribute, by which an instance of this class is told of which class its
+        `decorates` make instances."""
+        return self._text("chooses", name)
+
+    def _text(self, key: str, name: str) -> str | None:
         def build(known: str) -> str | None:
-            found = self._inherited(known, self.data["decorates"])
+            found = self._inherited(known, self.data[key])
             return found[1] if found else None
 
-        return self._ask("decorates", name, build)
+        return self._ask(key, name, build)
 
     # Links
 

@@ -30,6 +30,7 @@ MARKS = (
     "open",
     "configures",
     "runs",
+    "joins",
     "wraps",
     "registers",
     "sends",
@@ -64,13 +65,25 @@ class that a setting names, with the keywords that they are given where these ar
 Data = dict[str, Any]
 """The compiled form. `effects`: {name: [[kind, library, when, argument, instead], ...]}; `marks`: {kind: the
 same}; `instead`: {library: text}; `settings`: {path: [library, role]};
-and a dict for each of TYPES, LINKS, `alias`, `decorates` and `implicit`."""
+and a dict for each of TYPES, LINKS, `alias`, `decorates`, `chooses` and `implicit`."""
 
 _ELEMENT = ("name", "when", "argument", "instead")
 _IMPLICIT = ("statements", "ends", "unless", "expires", "takes", "keeps", "writes")
 _TEXTS = ("distribution", "version", "instead")
 _NOTES = ("unverified", "until", "since")
-KEYS = (*EFFECTS, *MARKS, *TYPES, *LINKS, "alias", "decorates", "implicit", "settings", *_TEXTS, *_NOTES)
+KEYS = (
+    *EFFECTS,
+    *MARKS,
+    *TYPES,
+    *LINKS,
+    "alias",
+    "decorates",
+    "chooses",
+    "implicit",
+    "settings",
+    *_TEXTS,
+    *_NOTES,
+)
 
 _NAME = re.compile(r"[^\W\d]\w*(?:\(\))?(?:\.[^\W\d]\w*(?:\(\))?)*(?:\.\*)?")
 _WHEN = re.compile(r"(?:(?P<position>\d+):)?(?P<parameter>[^\W\d]\w*)(?P<sign>!?=)(?P<value>.+)")
@@ -164,7 +177,7 @@ class Setting:
 
 def empty() -> Data:
     """A compiled form without entries."""
-    tables = (*TYPES, *LINKS, "effects", "alias", "decorates", "implicit", "settings", "instead")
+    tables = (*TYPES, *LINKS, "effects", "alias", "decorates", "chooses", "implicit", "settings", "instead")
     return {name: {} for name in tables} | {"marks": {kind: {} for kind in MARKS}}
 
 
@@ -231,7 +244,7 @@ def _add(data: Data, library: str, key: str, value: object) -> None:
         data[key].update((name, _type(text)) for name, text in _pairs(value))
     elif key in LINKS:
         _add_links(data[key], value, _calls if key == "calls" else _names)
-    elif key in ("alias", "decorates"):
+    elif key in ("alias", "decorates", "chooses"):
         data[key].update((name, *_names(_text(target))) for name, target in _pairs(value))
     elif key == "implicit":
         data[key].update((name, _implicit(library, _table(element))) for name, element in _pairs(value))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from . import containers, descriptors, intrinsics, members, names, rows
+from . import containers, descriptors, exports, intrinsics, members, names, rows
 from .modules import Class, Function
 from .scopes import Scope
 from .values import (
@@ -283,27 +283,58 @@ def _external_result(r: Resolver, value: External, given: Arguments) -> Values:
     if task is not None:
         target = next((v for values in given.positional[:1] for v in values), None)
         if isinstance(target, (FunctionValue, Instance)):
-            return (_task(r, task, target, given),)
-        return (Partial(value, given),) if given.keywords else (value,)
+            return (task_of(r, task, target, given, value),)
+        return (Partial(value, replace(given, positional=())),) if given.keywords else (value,)
     shape = catalogue.returns(value.name)
     if shape is not None:
-        return members.shaped(r, shape, value.receiver, given.positional)
-    if names.is_class_name(value.name) or value.name in catalogue.modules:
-        return (Object(value.name, descriptors.built(r, value.name, given)),)
+        return members.shaped(r, shape, value.receiver or _made_by(r, value.name), given.positional)
+    if names.is_class_name(value.name) or catalogue.is_class(value.name):
+        return (Object(value.name, _keeps(r, value.name, given)),)
     if len(value.name) > LONGEST:
         return ()
     return (Object(f"{value.name}()"),)
 
 
-def _task(r: Resolver, task: str, target: Value, given: Arguments) -> Value:
+def _made_by(r: Resolver, method: str) -> Object | None:
+    """An instance of the class that a library's method is called on: `Redis.from_url` gives a Redis."""
+    owner = method.rpartition(".")[0]
+    is_class = names.is_class_name(owner) or r.catalogue.is_class(owner)
+    return Object(owner) if is_class else None
+
+
+def task_of(r: Resolver, task: str, target: Value, given: Arguments, decorator: Value) -> Value:
     """What a decorator makes of a function: the library's object, or an instance of the project's class that
-    it was given, where that class changes how the work is handed over."""
-    for value in (value for _, values in given.keywords for value in values):
-        if isinstance(value, ClassValue):
-            for base in r.classes.order(value.cls):
-                if isinstance(base, Class) and any(r.catalogue.effects(f"{task}.{m}") for m in base.methods):
-                    return Instance(value.cls, exact=True)
+    it was told to take, where that changes how the work is handed over."""
+    for cls in _chosen(r, given, decorator.receiver if isinstance(decorator, External) else None):
+        for base in r.classes.order(cls):
+            if isinstance(base, Class) and any(r.catalogue.effects(f"{task}.{m}") for m in base.methods):
+                return Instance(cls, exact=True)
     return Object(task, runs=target)
+
+
+def _chosen(r: Resolver, given: Arguments, receiver: Value | None) -> Iterator[Class]:
+    """The classes that a decorator is told to make instances of: by its own keywords, or by the object that it is read
+    from."""
+    named = [value for _, values in given.keywords for value in values]
+    if isinstance(receiver, Object) and receiver.item is not None:
+        named.append(receiver.item)
+    elif isinstance(receiver, Instance):
+        bases = [base for base in r.classes.order(receiver.cls) if isinstance(base, str)]
+        for attribute in filter(None, map(r.catalogue.chooses, bases)):
+            named += r.attribute(receiver, attribute)
+    return (value.cls for value in named if isinstance(value, ClassValue))
+
+
+def _keeps(r: Resolver, name: str, given: Arguments) -> Value | None:
+    """What a new object of a library's remembers of its constructor's arguments."""
+    argument = r.catalogue.chooses(name)
+    if argument is None:
+        return descriptors.built(r, name, given)
+    for value in given.keyword(argument):
+        if isinstance(value, Constant) and isinstance(value.value, str):
+            return next(iter(exports.classes_named(r, value.value.replace(":", "."))), None)
+        return value
+    return None
 
 
 def _object_result(r: Resolver, value: Object, given: Arguments) -> Values:
@@ -350,4 +381,5 @@ __all__ = [
     "result",
     "returned",
     "special",
+    "task_of",
 ]

@@ -74,7 +74,7 @@ def _made(r: Resolver, decorators: Values, value: Value) -> Values:
             name = decorator.name if isinstance(decorator, External) else decorator.type.removesuffix("()")
             task = r.catalogue.decorates(name)
             if task is not None:
-                found.append((Object(task, runs=value),))
+                found.append((calls.task_of(r, task, value, calls.NOTHING, decorator),))
     return union(*found) if found else ()
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from . import names
 from .modules import Function, Module
 from .scopes import END, START, Position
-from .values import Constant, External, ModuleValue, Values, union
+from .values import ClassValue, Constant, External, ModuleValue, Values, union
 
 if TYPE_CHECKING:
     from .resolver import Resolver
@@ -36,6 +36,13 @@ def _member(r: Resolver, module: Module, name: str) -> Values:
         if inner is not None:
             return (ModuleValue(inner),)
     return starred(r, module, name) or _made_on_demand(r, module, name)
+
+
+def classes_named(r: Resolver, dotted: str) -> list[ClassValue]:
+    """The project's class of this name, as settings and configurations write it."""
+    module, _, word = dotted.rpartition(".")
+    found = r.project.find(module, "") if module else None
+    return [v for v in member(r, found, word) if isinstance(v, ClassValue)] if found is not None else []
 
 
 # -- star imports -----------------------------------------------------------------------------------------

@@ -83,7 +83,7 @@ def _of_alias(r: Resolver, name: str, scope: Scope) -> Values:
 def _is_plain(r: Resolver, name: str) -> bool:
     """Lower-case classes: `sqlite3.connection`, `psycopg2.extensions.connection`, `builtins.dict`."""
     return (
-        name.startswith("builtins.") or name in r.catalogue.modules or bool(r.catalogue.marks("blocks", name))
+        name.startswith("builtins.") or r.catalogue.is_class(name) or bool(r.catalogue.marks("blocks", name))
     )
 
 

@@ -71,21 +71,32 @@ def _of_function(value: FunctionValue, name: str) -> Values:
 def _external(r: Resolver, value: External, name: str) -> Values:
     if len(value.name) > calls.LONGEST or value.name.endswith(f".{name}.{name}"):
         return ()  # `query = query.filtered` in a loop: the same again says nothing more
-    full = r.catalogue.canonical(f"{value.name}.{name}")
+    if value.receiver is not None:
+        shape = r.catalogue.attribute(value.name)
+        if shape is not None:  # read, and not called: `chat` of `client.chat.completions`
+            typed = shaped(r, shape, value.receiver, ())
+            return union(*(attribute(r, each, name) for each in typed), ())
+    return of_library(r, f"{value.name}.{name}", value)
+
+
+def of_library(r: Resolver, name: str, owner: External) -> Values:
+    """What a dotted name of a library's stands for; what is known to be kept under it has it as its name."""
+    full = r.catalogue.canonical(name)
     shape = r.catalogue.attribute(full)
     if shape is not None:
-        typed = shaped(r, shape, value, ())
+        typed = shaped(r, shape, owner, ())
         return tuple(replace(v, name=full) if isinstance(v, Object) and not v.name else v for v in typed)
-    return (External(full, value.receiver),)
+    return (External(full, owner.receiver),)
 
 
 def _of_object(r: Resolver, value: Object, name: str) -> Values:
-    shape = r.catalogue.attribute(f"{value.type}.{name}")
-    if shape is not None:
+    full = f"{value.type}.{name}"
+    shape = r.catalogue.attribute(full)
+    if shape is not None and not r.catalogue.is_open(full):
         return shaped(r, shape, value, ())
     if value.runs is not None and name in ("run", "__wrapped__", "__call__"):
         return (value.runs,)
-    return (External(r.catalogue.canonical(f"{value.type}.{name}"), value),)
+    return (External(r.catalogue.canonical(full), value),)
 
 
 def shaped(r: Resolver, shape: Shape, receiver: Value | None, arguments: tuple[Values, ...]) -> Values:
@@ -114,12 +125,20 @@ def shaped(r: Resolver, shape: Shape, receiver: Value | None, arguments: tuple[V
     if shape.parameters:
         inner = shape.parameters[0]
         if inner.name == "self":
-            of = receiver
-            item = rows.read(r, of.cls) if isinstance(of, (ClassValue, Instance)) else None
+            item = _element_of(r, receiver)
         else:
             found = shaped(r, inner, receiver, arguments)
             item = found[0] if found else None
     return (Object(kind, item),)
+
+
+def _element_of(r: Resolver, owner: Value | None) -> Value | None:
+    """What a collection that is read from a class or an instance holds: more of them."""
+    if isinstance(owner, (ClassValue, Instance)):
+        return rows.read(r, owner.cls)
+    if isinstance(owner, External) and owner.receiver is None:
+        return Object(owner.name)
+    return owner if isinstance(owner, Object) else None
 
 
 def instances_of(value: Value) -> Values:
@@ -207,12 +226,13 @@ def _is_known(r: Resolver, name: str) -> bool:
 def _external_member(r: Resolver, base: str, name: str, receiver: Value) -> Values:
     """A member that a library's base class brings; `self` in its type is the class of ours it is read
     from."""
-    shape = r.catalogue.attribute(f"{base}.{name}")
-    if shape is not None:
+    full = f"{base}.{name}"
+    shape = r.catalogue.attribute(full)
+    if shape is not None and not r.catalogue.is_open(full):
         return shaped(r, shape, receiver, ())
     if base == "builtins.object":
         return ()
-    return (External(r.catalogue.canonical(f"{base}.{name}"), receiver),)
+    return (External(r.catalogue.canonical(full), receiver),)
 
 
 def _own_member(r: Resolver, cls: Class, name: str, receiver: Value) -> Values:

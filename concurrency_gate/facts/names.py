@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from . import containers, decorators, exports, hints
+from . import containers, decorators, exports, hints, members
 from .modules import Module
 from .scopes import END, Binding, Position, Scope, position
 from .values import (
@@ -216,7 +216,7 @@ def imported_from(r: Resolver, module: Module, target: str, level: int, item: st
         return exports.member(r, source, item)
     if level:
         return ()
-    return (External(r.catalogue.canonical(f"{target}.{item}")),)
+    return members.of_library(r, f"{target}.{item}", External(target))
 
 
 def holder(name: str, scope: Scope) -> Scope | None:

@@ -300,6 +300,22 @@ def _either(r: Resolver, node: ast.BoolOp, scope: Scope, frame: Frame | None) ->
     return one_of(*(r.values(part, scope, frame) for part in node.values))
 
 
+def _binary(r: Resolver, node: ast.BinOp, scope: Scope, frame: Frame | None) -> Values:
+    """What a library's operator makes of its operands: a chain of `first | then`."""
+    method = _OPERATORS.get(type(node.op))
+    if method is None:
+        return ()
+    owners = (v for v in r.values(node.left, scope, frame) if isinstance(v, (Object, Instance)))
+    known = [
+        each
+        for owner in owners
+        for each in r.attribute(owner, method)
+        if isinstance(each, External) and r.catalogue.returns(each.name)
+    ]
+    given = Arguments((r.values(node.right, scope, frame),)) if known else calls.NOTHING
+    return union(*(r.call(each, given) for each in known), ())
+
+
 def _sequence(r: Resolver, node: ast.Tuple | ast.List | ast.Set, scope: Scope, frame: Frame | None) -> Values:
     items: list[Values] = []
     fixed = isinstance(node, ast.Tuple)
@@ -374,6 +390,13 @@ def text_of(values: Values) -> str | None:
     return None
 
 
+_OPERATORS: dict[type[ast.operator], str] = {
+    ast.BitOr: "__or__",
+    ast.BitAnd: "__and__",
+    ast.RShift: "__rshift__",
+    ast.Add: "__add__",
+}
+
 _EVALUATORS: dict[type[ast.expr], Callable[..., Values]] = {
     ast.Name: _name,
     ast.Attribute: _attribute,
@@ -382,6 +405,7 @@ _EVALUATORS: dict[type[ast.expr], Callable[..., Values]] = {
     ast.NamedExpr: _walrus,
     ast.IfExp: _conditional,
     ast.BoolOp: _either,
+    ast.BinOp: _binary,
     ast.Tuple: _sequence,
     ast.List: _sequence,
     ast.Set: _sequence,

@@ -30,7 +30,7 @@ from concurrency_gate.facts.values import (
 )
 
 from . import settings
-from .layout import Guard
+from .layout import Guard, laid_out
 from .signals import Signals
 from .walk import Visit, running
 
@@ -115,7 +115,7 @@ class Edges:
         elif isinstance(node, ast.YieldFrom):
             place, found = node.value, self._iteration(node.value, scope, frame)
         elif isinstance(node, ast.withitem):
-            place, found = node.context_expr, self._entering(node.context_expr, scope, frame)
+            place, found = node.context_expr, self._entering(node, visit.parent, scope, frame)
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
             if node.attr not in self._resolver.project.property_names:
                 return None
@@ -205,10 +205,12 @@ class Edges:
             return
         called = list(self._called_in_turn(callee, given, node))
         chosen = any(link.receiver.name == "setting" for link in catalogue.calls(name))
+        own = list(self._effects(name, node))
         if called and (chosen or any(isinstance(target, Frame) for target in called)):
             yield from called  # a library's method that ends in one of ours, or of our choice, does what that does
+            yield from (effect for effect in own if effect[0].kind == "wait")
         else:
-            yield from list(self._effects(name, node)) or called
+            yield from own or called
         for entry in catalogue.marks("runs", name) or self._handed_over(name):
             yield from self._run_argument(entry.argument, given, node)
         for signal in catalogue.fires(name):
@@ -276,9 +278,11 @@ class Edges:
                     elif isinstance(each, (FunctionValue, Partial, Instance, Object, External)):
                         yield from self._callee(each, rest, node, False)
 
-    def _effects(self, name: str, node: ast.Call) -> Iterator[Target]:
+    def _effects(self, name: str, node: ast.expr) -> Iterator[tuple[Entry, str]]:
         for entry in self._resolver.catalogue.effects(name):
-            if entry.kind in self._kinds and (entry.when is None or holds(entry.when, node)):
+            if entry.kind in self._kinds and (
+                entry.when is None or (isinstance(node, ast.Call) and holds(entry.when, node))
+            ):
                 yield (entry, name)
 
     # -- what runs a body without a call -----------------------------------------------------------------
@@ -295,12 +299,35 @@ class Edges:
             elif isinstance(value, Instance):
                 yield from self._methods(value, ("__iter__", "__next__", "__aiter__", "__anext__"))
 
-    def _entering(self, node: ast.expr, scope: Scope, frame: Frame | None) -> Iterator[Target]:
+    def _entering(
+        self, item: ast.withitem, around: ast.AST | None, scope: Scope, frame: Frame | None
+    ) -> Iterator[Target]:
+        node = item.context_expr
         for value in self._resolver.values(node, scope, frame):
             if isinstance(value, Suspended) and value.kind == "manager":
                 yield value.frame
             elif isinstance(value, Instance):
                 yield from self._methods(value, ("__enter__", "__exit__", "__aenter__", "__aexit__"))
+            elif isinstance(value, Object):
+                prefix = "__a" if isinstance(around, ast.AsyncWith) else "__"
+                for name in (f"{prefix}enter__", f"{prefix}exit__"):
+                    yield from self._effects(f"{value.type}.{name}", node)
+                if isinstance(item.optional_vars, ast.Name) and isinstance(around, (ast.With, ast.AsyncWith)):
+                    yield from self._joined(item.optional_vars.id, around.body, scope, frame)
+
+    def _joined(self, name: str, body: list[ast.stmt], scope: Scope, frame: Frame | None) -> Iterator[Target]:
+        """What is handed to a pool or group in the block that it is entered for, and has run when that is left."""
+        r = self._resolver
+        for visit, _ in laid_out(r, body, scope):
+            func = visit.node.func if isinstance(visit.node, ast.Call) else None
+            if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == name:
+                assert isinstance(visit.node, ast.Call)
+                for method in r.values(func, visit.scope, frame):
+                    for entry in (
+                        r.catalogue.marks("joins", method.name) if isinstance(method, External) else ()
+                    ):
+                        given = r.arguments(visit.node, visit.scope, frame)
+                        yield from self._run_argument(entry.argument, given, visit.node)
 
     def _methods(self, value: Instance, names: Iterable[str]) -> Iterator[Target]:
         for name in names:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from concurrency_gate.facts import exports, names
 from concurrency_gate.facts.modules import Class
-from concurrency_gate.facts.values import ClassValue, Constant, Instance, Object, Values
+from concurrency_gate.facts.values import Constant, Instance, Object, Values
 
 if TYPE_CHECKING:
     from concurrency_gate.facts.modules import Module
@@ -160,7 +160,7 @@ def instances(r: Resolver, setting: str) -> Values:
         return tuple(Instance(cls, exact=True) for cls in _left_open(r, setting))
     if not isinstance(named.value, str):
         return ()
-    own = tuple(Instance(cls, exact=True) for cls in _classes(r, named.value))
+    own = tuple(Instance(value.cls, exact=True) for value in exports.classes_named(r, named.value))
     return own or ((Object(named.value),) if r.catalogue.is_known(named.value) else ())
 
 
@@ -190,12 +190,5 @@ def _holds_text(value: ast.expr) -> bool:
 def _with_bases(r: Resolver, name: str) -> Iterator[str]:
     """The name of a class, and where it is the project's those of the libraries' that it derives from."""
     yield name
-    for cls in _classes(r, name):
-        yield from (base for base in r.classes.order(cls) if isinstance(base, str))
-
-
-def _classes(r: Resolver, name: str) -> list[Class]:
-    module, _, word = name.rpartition(".")
-    found = r.project.find(module, "") if module else None
-    values = exports.member(r, found, word) if found is not None else ()
-    return [value.cls for value in values if isinstance(value, ClassValue)]
+    for value in exports.classes_named(r, name):
+        yield from (base for base in r.classes.order(value.cls) if isinstance(base, str))

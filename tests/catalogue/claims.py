@@ -69,6 +69,8 @@ def claims(library: Library) -> Iterator[Claim]:
                 yield from (["exists", inner, None] for inner in _classes(form.shape(text)))
         for name, target in data["decorates"].items():
             yield from (["exists", each, None] for each in (name, target))
+        for name, attribute in data["chooses"].items():
+            yield ["exists", f"{name}.{attribute}", None]
         yield from (["same", name, target] for name, target in data["alias"].items())
         for name, bases in data["bases"].items():
             yield from (["derives", name, base] for base in bases)

@@ -54,10 +54,11 @@ def found(report: Report) -> set[tuple[str, int, str]]:
 
 def expected(texts: dict[str, str]) -> set[tuple[str, int, str]]:
     return {
-        (path, number, line.partition(MARK)[2].strip())
+        (path, number, code.strip())
         for path, text in texts.items()
         for number, line in enumerate(text.split("\n"), start=1)
         if MARK in line
+        for code in line.partition(MARK)[2].split(",")
     }
 
 
