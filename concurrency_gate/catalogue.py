@@ -26,6 +26,7 @@ from concurrency_gate.catalogue_format import (
     Condition,
     Entry,
     Implicit,
+    Reverse,
     Setting,
     Shape,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "Condition",
     "Entry",
     "Implicit",
+    "Reverse",
     "Setting",
     "Shape",
     "load",
@@ -90,7 +92,7 @@ def _guard(known: Catalogue, additions: Mapping[str, object]) -> None:
     for name, rows in scratch["effects"].items():
         if any(row[0] == "local" for row in rows) and any(e.kind in SPAWNS for e in known.effects(name)):
             raise CatalogueError(f"catalogue.local: '{name}' starts work of its own; remove it here")
-    for key in ("alias", *form.TYPES):
+    for key in ("alias", "reverses", *form.TYPES):
         for name in scratch[key]:
             if name in known.data[key] or name in known.modules or known.effects(name):
                 raise CatalogueError(f"catalogue.{key}: '{name}' is known already; remove it here")
@@ -159,12 +161,12 @@ class Catalogue:
         yield from self.data["effects"]
         for table in self.data["marks"].values():
             yield from table
-        for key in (*form.TYPES, *form.LINKS, "alias", "decorates", "chooses", "implicit"):
+        for key in (*form.TYPES, *form.LINKS, "alias", "decorates", "chooses", "implicit", "reverses"):
             yield from self.data[key]
 
     def words(self, kinds: Iterable[str], libraries: Container[str] | None = None) -> frozenset[str]:
         """The identifiers of which a file's text must hold one to use a name of these kinds (of EFFECTS or
-        MARKS) directly: the last component in every spelling; for a wildcard, or for `__call__`, the class
+        MARKS, or `reverses`) directly: the last component in every spelling; for a wildcard, or for `__call__`, the class
         or module that owns it. `libraries` are the top-level modules that can be meant; None: all."""
         return frozenset(map(_word, self._names(kinds, libraries)))
 
@@ -183,6 +185,7 @@ class Catalogue:
         wanted = set(kinds)
         names = {name for name, rows in self.data["effects"].items() if any(row[0] in wanted for row in rows)}
         names.update(name for kind in wanted & set(MARKS) for name in self.data["marks"][kind])
+        names.update(self.data["reverses"] if "reverses" in wanted else ())
         names.update(alias for alias in self.data["alias"] if self.canonical(alias) in names)
         names.update(name for name in self.data["bases"] if names.intersection(self._ancestors(name)))
         if libraries is None:
@@ -346,6 +349,13 @@ class Catalogue:
         return frozenset(map(_word, self.data["marks"]["keys"]))
 
     @cached_property
+    def chosen(self) -> Mapping[str, str]:
+        """The settings that name a class, by the library's class that stands for it."""
+        return {
+            self.canonical(setting.role): setting.path for setting in self.settings if "." in setting.role
+        }
+
+    @cached_property
     def settings(self) -> tuple[Setting, ...]:
         """The settings that decide what other entries do."""
         return tuple(Setting(path, role, library) for path, (library, role) in self.data["settings"].items())
@@ -377,6 +387,15 @@ class Catalogue:
     def descriptor(self, name: str) -> Shape | None:
         """What an instance gives where its class holds one of these: a Django field, say."""
         return self._shape("descriptors", name)
+
+    def reverses(self, name: str) -> Reverse | None:
+        """What a field of this class gives the class that it points to."""
+
+        def build(known: str) -> Reverse | None:
+            found = self._inherited(known, self.data["reverses"])
+            return Reverse(form.shape(found[1][0]), *found[1][1:]) if found else None
+
+        return self._ask("reverses", name, build)
 
     def iterates(self, name: str) -> Shape | None:
         """What a loop over an instance of this class gives."""

@@ -65,10 +65,11 @@ class that a setting names, with the keywords that they are given where these ar
 Data = dict[str, Any]
 """The compiled form. `effects`: {name: [[kind, library, when, argument, instead], ...]}; `marks`: {kind: the
 same}; `instead`: {library: text}; `settings`: {path: [library, role]};
-and a dict for each of TYPES, LINKS, `alias`, `decorates`, `chooses` and `implicit`."""
+and a dict for each of TYPES, LINKS, `alias`, `decorates`, `chooses`, `implicit` and `reverses`."""
 
 _ELEMENT = ("name", "when", "argument", "instead")
 _IMPLICIT = ("statements", "ends", "unless", "expires", "takes", "keeps", "writes")
+_REVERSES = ("gives", "keyword", "within", "otherwise", "abstract")
 _TEXTS = ("distribution", "version", "instead")
 _NOTES = ("unverified", "until", "since")
 KEYS = (
@@ -80,6 +81,7 @@ KEYS = (
     "decorates",
     "chooses",
     "implicit",
+    "reverses",
     "settings",
     *_TEXTS,
     *_NOTES,
@@ -111,8 +113,9 @@ class Condition:
 class Shape:
     """The type of a value. `name` is a dotted class, or one of: `self` (the receiver), `item` (the receiver's
     parameter), `argument` (what the argument at `index` is), `instance` (an instance of the class that is the
-    argument at `index`, or that `parameters` give), `type` (the class itself, not an instance), `any` (each
-    of the parameters), `tuple`, `list`."""
+    argument at `index`, or that `parameters` give), `type` (the class itself, not an instance), `named`
+    (the project's class that the texts from the argument at `index` on name, else the class itself), `any` (each of the
+    parameters), `tuple`, `list`."""
 
     name: str
     index: int = 0
@@ -164,11 +167,27 @@ class Implicit:
 
 
 @dataclass(frozen=True, slots=True)
+class Reverse:
+    """A field that gives the class which it points to an attribute for the way back. `gives`: the type of it, where
+    `self` is the class that holds the field. Its name is what the field's argument `keyword` says, else what the class
+    holds at `within` (`Meta.default_related_name`), else `otherwise`; in each `%(class)s` and `%(app_label)s` stand for
+    the class's name in small letters and for its folder's. A class that holds true at `abstract` has its fields for
+    those below it."""
+
+    gives: Shape
+    keyword: str
+    within: str
+    otherwise: str
+    abstract: str
+
+
+@dataclass(frozen=True, slots=True)
 class Setting:
     """A setting in a framework's settings module. `path`: its name and keys, `*` for any key
     (`DATABASES.*.ATOMIC_REQUESTS`). `role`: `requests`, where a true value puts the library's views into a
     transaction; `storage`, where its value, if one of `remote`, makes `storage` effects network ones; `module`, for the
-    variable that names the settings module itself; or the dotted class that the class it names derives from."""
+    variable that names the settings module itself; or the dotted class that the class it names derives from, or stands
+    for."""
 
     path: str
     role: str
@@ -177,7 +196,18 @@ class Setting:
 
 def empty() -> Data:
     """A compiled form without entries."""
-    tables = (*TYPES, *LINKS, "effects", "alias", "decorates", "chooses", "implicit", "settings", "instead")
+    tables = (
+        *TYPES,
+        *LINKS,
+        "effects",
+        "alias",
+        "decorates",
+        "chooses",
+        "implicit",
+        "reverses",
+        "settings",
+        "instead",
+    )
     return {name: {} for name in tables} | {"marks": {kind: {} for kind in MARKS}}
 
 
@@ -219,7 +249,9 @@ def shape(text: str) -> Shape:
     """Reads a type: `pkg.Class`, `self`, `item`, `argument:0`, `pkg.Class[item]`, `type[pkg.Class]`."""
     match = _SHAPE.fullmatch(text)
     name = match["name"] if match is not None else ""
-    indexed = name == "argument" or (name == "instance" and match is not None and not match["inner"])
+    indexed = name in ("argument", "named") or (
+        name == "instance" and match is not None and not match["inner"]
+    )
     if match is None or indexed != (match["index"] is not None):
         raise CatalogueError(f"'{text}' is no type; write pkg.Class, pkg.Class[item], self or argument:0")
     inner = match["inner"].split(",") if match["inner"] else ()
@@ -248,6 +280,8 @@ def _add(data: Data, library: str, key: str, value: object) -> None:
         data[key].update((name, *_names(_text(target))) for name, target in _pairs(value))
     elif key == "implicit":
         data[key].update((name, _implicit(library, _table(element))) for name, element in _pairs(value))
+    elif key == "reverses":
+        data[key].update((name, _reverse(_table(element))) for name, element in _pairs(value))
     elif key == "settings":
         data[key].update((path, [library, _text(role)]) for path, role in _table(value).items())
     elif key == "instead":
@@ -312,6 +346,12 @@ def _implicit(library: str, table: Mapping[str, object]) -> list[Any]:
     for text in (*lists[2], *([keeps] if keeps else [])):
         condition(text)
     return [library, *lists, keeps, table.get("writes") is True]
+
+
+def _reverse(table: Mapping[str, object]) -> list[str]:
+    _known(table, _REVERSES)
+    gives, *names = (_text(table.get(key, "")) for key in _REVERSES)
+    return [_type(gives), *names]
 
 
 def _type(value: object) -> str:

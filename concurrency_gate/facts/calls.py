@@ -254,8 +254,10 @@ def _returned(r: Resolver, frame: Frame) -> Values:
     if len({v.cls for v in said if isinstance(v, Instance)}) > WIDE:
         said, found = [], ()
     annotation = getattr(function.node, "returns", None)
-    if not said and annotation is not None:
-        return union(r.instance_of(annotation, scope.parent or scope, frame.closure, frame), found)
+    if annotation is not None and not names.says_enough(r, said):
+        declared = r.instance_of(annotation, scope.parent or scope, frame.closure, frame)
+        if declared:
+            return union(declared, tuple(v for v in found if isinstance(v, Constant)))
     return found
 
 

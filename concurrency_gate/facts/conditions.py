@@ -11,9 +11,15 @@ if TYPE_CHECKING:
 
 def holds(condition: Condition, call: ast.Call) -> bool:
     """By the literal that stands in the call: what is not a literal, or is not given, equals nothing."""
-    given = next((keyword.value for keyword in call.keywords if keyword.arg == condition.parameter), None)
-    place = condition.position
-    if given is None and place is not None and place < len(call.args):
-        given = call.args[place]
-    same = isinstance(given, ast.Constant) and given.value == condition.value
+    argument = given(condition, call)
+    same = isinstance(argument, ast.Constant) and argument.value == condition.value
     return same if condition.equal else not same
+
+
+def given(condition: Condition, call: ast.Call) -> ast.expr | None:
+    """What the call gives the condition's parameter, by name or by position."""
+    named = next((keyword.value for keyword in call.keywords if keyword.arg == condition.parameter), None)
+    place = condition.position
+    if named is None and place is not None and place < len(call.args):
+        return call.args[place]
+    return named

@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from . import exports, members, rows
+from . import labels, members, rows
 from .modules import Class
 from .values import (
     Arguments,
@@ -24,17 +24,19 @@ if TYPE_CHECKING:
 
     from .resolver import Resolver
 
-NAMED = 40
-"""A word that more files hold than this names no class by a string: too many to read."""
-
 
 def built(r: Resolver, name: str, given: Arguments) -> Value | None:
     """What a descriptor remembers of the call that builds it: the class that it is given, or its name."""
     if r.catalogue.descriptor(name) is None:
         return None
-    first = given.positional[0] if given.positional else ()
+    first = given.positional[0] if given.positional else _named(given)
     candidates = (*first, *(value for _, values in given.keywords for value in values))
     return next((v for v in candidates if isinstance(v, (ClassValue, External)) or v in first), None)
+
+
+def _named(given: Arguments) -> Values:
+    """A class's name in the first of the keywords: `to="shop.Order"`."""
+    return tuple(v for _, values in given.keywords[:1] for v in values if isinstance(v, Constant))
 
 
 def read(r: Resolver, value: Value, receiver: Value, holder: Class) -> Values:
@@ -47,7 +49,7 @@ def read(r: Resolver, value: Value, receiver: Value, holder: Class) -> Values:
             return (value if value.item is not None else replace(value, item=_owner(r, receiver)),)
         if isinstance(receiver, ClassValue):
             return (value,)
-        target = _named(r, value.item, holder) if isinstance(value.item, Constant) else value.item
+        target = pointed_to(r, value.item, holder)
         return members.shaped(r, shape, receiver, ((target,),) if target is not None else ())
     if isinstance(value, Instance) and value.item is None:
         for base in r.classes.order(value.cls):
@@ -55,6 +57,13 @@ def read(r: Resolver, value: Value, receiver: Value, holder: Class) -> Values:
             if shape is not None and _holds_owner(shape):
                 return (replace(value, item=_owner(r, receiver)),)
     return (value,)
+
+
+def pointed_to(r: Resolver, named: Value | None, holder: Class) -> Value | None:
+    """The class that a field points to, from what it remembers of it."""
+    if not isinstance(named, Constant):
+        return named
+    return labels.likely(r, named.value, holder) if isinstance(named.value, str) else None
 
 
 def item(r: Resolver, value: Value | None) -> Value | None:
@@ -79,26 +88,3 @@ def _holds_owner(shape: Shape) -> bool:
 
 def _owner(r: Resolver, receiver: Value) -> Value | None:
     return rows.read(r, receiver.cls) if isinstance(receiver, (Instance, ClassValue)) else None
-
-
-def _named(r: Resolver, name: Constant, holder: Class) -> Value | None:
-    """The class that a string names: "self" the one around, else the project's only one of that name, or the
-    one below a folder of the name's first part."""
-    text = name.value if isinstance(name.value, str) else ""
-    if text == "self":
-        return ClassValue(holder)
-    label, _, word = text.rpartition(".")
-    near = [v for v in exports.member(r, holder.module, word) if isinstance(v, ClassValue)] if word else []
-    if near:
-        return near[0]
-    paths = r.project.files_with(word, rf"\bclass {word}\(") if word.isidentifier() else []
-    under = [path for path in paths if label in path.split("/")[:-1]] or paths
-    if len(under) > NAMED:
-        return None
-    found = [
-        value
-        for module in r.project.modules(under)
-        for value in exports.member(r, module, word)
-        if isinstance(value, ClassValue) and value.cls.module is module
-    ]
-    return found[0] if len(found) == 1 else None

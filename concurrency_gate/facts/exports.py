@@ -8,7 +8,7 @@ import builtins
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from . import names
+from . import members, names
 from .modules import Function, Module
 from .scopes import END, START, Position
 from .values import ClassValue, Constant, External, ModuleValue, Values, union
@@ -85,8 +85,8 @@ def _external_star(r: Resolver, module: str, name: str) -> Values:
     """`from asyncio import *` brings what the catalogue knows of asyncio, and nothing that we could only
     guess."""
     full = r.catalogue.canonical(f"{module}.{name}")
-    known = r.catalogue.effects(full) or r.catalogue.returns(full) or full in r.catalogue.modules
-    return (External(full),) if known else ()
+    known = r.catalogue.is_known(full) or r.catalogue.decorates(full)
+    return members.of_library(r, full, External(module)) if known else ()
 
 
 # -- a module's own __getattr__ (PEP 562) -----------------------------------------------------------------

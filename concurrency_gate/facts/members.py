@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from . import calls, descriptors, exports, generics, names, rows
+from . import calls, descriptors, exports, generics, labels, names, rows
 from .classes import Base
 from .modules import Class, Function
 from .scopes import END, Binding
@@ -120,7 +120,12 @@ def shaped(r: Resolver, shape: Shape, receiver: Value | None, arguments: tuple[V
         parts = tuple(shaped(r, part, receiver, arguments) for part in shape.parameters)
         return (Collection(parts, fixed=kind == "tuple"),)
     if kind == "type":
-        return tuple(External(part.name) for part in shape.parameters)
+        return union(
+            *(labels.chosen(r, part.name) or (External(part.name),) for part in shape.parameters), ()
+        )
+    if kind == "named":
+        named = labels.given(r, receiver, arguments[shape.index :])
+        return named or tuple(External(part.name) for part in shape.parameters)
     item: Value | None = None
     if shape.parameters:
         inner = shape.parameters[0]
@@ -215,6 +220,8 @@ def _member(r: Resolver, order: tuple[Base, ...], name: str, receiver: Value) ->
             unknown = unknown or found
         elif name in base.member_names:
             return _own_member(r, base, name, receiver)
+    if r.relations is not None and isinstance(receiver, Instance):
+        return r.relations.read(receiver.cls, name) or unknown
     return unknown
 
 

@@ -82,8 +82,8 @@ class Mentions:
 
 
 def _words(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """Every identifier that the module uses, in its code or in a string that is no docstring, or calls a function by,
-    with its line; with a dot before it where it may be an attribute's."""
+    """Every identifier that the module uses, in its code or in a string that is no docstring, or calls a function or a
+    class by, with its line; with a dot before it where it may be an attribute's."""
     stack: list[ast.AST] = [tree]
     while stack:
         node = stack.pop()
@@ -102,7 +102,7 @@ def _words(tree: ast.Module) -> Iterator[tuple[str, int]]:
             for word in node.name.split("."):  # type: ignore[attr-defined]
                 yield word, node.lineno  # type: ignore[attr-defined]
             continue
-        elif kind is ast.FunctionDef or kind is ast.AsyncFunctionDef:
+        elif kind is ast.FunctionDef or kind is ast.AsyncFunctionDef or kind is ast.ClassDef:
             yield node.name, node.lineno  # type: ignore[attr-defined]
         elif kind is ast.Expr and type(node.value) is ast.Constant:  # type: ignore[attr-defined]
             continue

@@ -63,7 +63,7 @@ def _together(
     them."""
     ways = [(binding.kind, bound(r, binding, scope, frame)) for binding in bindings]
     found = one_of(*(values for kind, values in ways if values or kind != "annotation"))
-    if not _says_enough(found):
+    if not says_enough(r, found):
         declared = (b.annotation for b in scope.bindings[node.id] if b.kind == "annotation" and b.annotation)
         found = union(*(r.instance_of(annotation, scope, frame) for annotation in declared), found)
     if scope.stars and scope.kind == "module":
@@ -132,13 +132,13 @@ def _bound(r: Resolver, binding: Binding, scope: Scope, frame: Frame | None) -> 
         if kind == "value" and not binding.path:
             found = containers.filled(r, found, binding.name, scope, frame)
             if scope.kind == "module":
-                if not _says_enough(found):
+                if not says_enough(r, found):
                     found = _set_up(r, node, binding.name, scope) or found
                 kept = f"{scope.module.name}.{binding.name}"
                 found = tuple(
                     replace(v, name=kept) if isinstance(v, Object) and not v.name else v for v in found
                 )
-        if binding.annotation is not None and not _says_enough(found):
+        if binding.annotation is not None and not says_enough(r, found):
             found = _declared(r, binding.annotation, scope, frame) or found
         return found
     if kind == "annotation" and binding.annotation is not None:
@@ -163,15 +163,21 @@ def _declared(r: Resolver, annotation: ast.expr, scope: Scope, frame: Frame | No
     return r.instance_of(annotation, scope, frame)
 
 
-def _says_enough(values: Values) -> bool:
+def says_enough(r: Resolver, values: Values) -> bool:
     """Whether values say more than an annotation can."""
-    return any(not _says_little(value) for value in values)
+    return any(not _says_little(r, value) for value in values)
 
 
-def _says_little(value: Value) -> bool:
-    """None, an empty collection, or what an unknown function returned."""
+def _says_little(r: Resolver, value: Value) -> bool:
+    """None, an empty collection, or what an unknown function or attribute of a library gave."""
     if isinstance(value, Collection):
         return not any(value.items)
+    if isinstance(value, External):
+        return (
+            "." in value.name
+            and not value.name.startswith("builtins.")
+            and not r.catalogue.is_known(value.name)
+        )
     return isinstance(value, Constant) or (isinstance(value, Object) and value.type.endswith("()"))
 
 
@@ -213,7 +219,11 @@ def imported_from(r: Resolver, module: Module, target: str, level: int, item: st
     """What `from target import item` binds."""
     source = source_of(r, module, target, level)
     if source is not None:
-        return exports.member(r, source, item)
+        found = exports.member(r, source, item)
+        inner = r.project.find(f"{source.name}.{item}") if source.is_package and not found else None
+        return (
+            (ModuleValue(inner),) if inner is not None else found
+        )  # `from . import part`, in the package itself
     if level:
         return ()
     return members.of_library(r, f"{target}.{item}", External(target))

@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from . import callers, calls, classes, containers, generics, hints, members, names
+from . import callers, calls, classes, containers, generics, hints, members, names, relations
 from .libraries import Libraries
 from .modules import Class, Function
 from .scopes import Scope
@@ -77,6 +77,7 @@ class Resolver:
         self.libraries = Libraries(project, catalogue)
         self.classes = classes.Classes(self)
         self.callers = callers.Callers(self)
+        self.relations = relations.Relations(self) if nesting else None
         sys.setrecursionlimit(max(sys.getrecursionlimit(), DEPTH * FRAMES + 1000))
 
     # -- frames ------------------------------------------------------------------------------------------

@@ -78,10 +78,12 @@ def made(r: Resolver, value: Value, method: str, given: Arguments) -> Value:
         return value
     if r.catalogue.marks("creates", method):
         names = _given(given)
-        unset = () if names is None else tuple(columns.empty(r, value.cls, names))
-        return replace(value, row=Row(True, unset, own=True, filled=_looked_up(r, value.cls, method, given)))
+        filled = (*value.row.filled, *_looked_up(r, value.cls, method, given))
+        unset = () if names is None else tuple(columns.empty(r, value.cls, names.union(filled)))
+        return replace(value, row=Row(True, unset, own=True, filled=filled))
     if r.catalogue.marks("upserts", method):
-        return replace(value, row=Row(None, own=True, filled=_looked_up(r, value.cls, method, given)))
+        filled = (*value.row.filled, *_looked_up(r, value.cls, method, given))
+        return replace(value, row=Row(None, own=True, filled=filled))
     return value
 
 
@@ -98,7 +100,7 @@ def _looked_up(r: Resolver, cls: Class, method: str, given: Arguments) -> tuple[
 
 def constructed(r: Resolver, instance: Instance, given: Arguments) -> Instance:
     """The row that building an object makes. Its columns may be filled before it is saved."""
-    if not _is_table(r, instance.cls):
+    if not is_table(r, instance.cls):
         return instance
     names = _given(given)
     return replace(
@@ -121,7 +123,8 @@ def _given(given: Arguments) -> set[str] | None:
     return names
 
 
-def _is_table(r: Resolver, cls: Class) -> bool:
+def is_table(r: Resolver, cls: Class) -> bool:
+    """Whether instances of the class are rows."""
     return any(isinstance(base, str) and r.catalogue.marks("rows", base) for base in r.classes.order(cls))
 
 

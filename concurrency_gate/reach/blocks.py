@@ -7,23 +7,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from concurrency_gate.facts import calls, exports
 from concurrency_gate.facts.mentions import Mentions
 from concurrency_gate.facts.modules import Class, Function, Module
 from concurrency_gate.facts.scopes import Binding, Scope
 from concurrency_gate.facts.uses import frame_at
-from concurrency_gate.facts.values import External, Frame, Object
+from concurrency_gate.facts.values import External, Frame, FunctionValue, Object
 from concurrency_gate.sieve import Sieve, Tape
 
 from .implicit import Sessions
 from .openers import OPENING, SQL, Opener, Openers
 from .requests import Requests
 from .stretches import Stretch
-from .wrappers import Wrappers
+from .walk import running
+from .wrappers import Wrappers, calls_back
 
 if TYPE_CHECKING:
     from concurrency_gate.facts.resolver import Resolver
 
 _USED = ("blocks", "decorators", "begins")
+_KEPT = (ast.Call, ast.Name, ast.Attribute, ast.Subscript)
 _DEFINED = ("handlers", "injects")
 """Marks of what a file uses, and of what it may only define or annotate with."""
 
@@ -44,6 +47,8 @@ class Block:
     """Whether there is a way to this code on which the transaction has not been opened."""
     place: ast.expr | None = None
     """The one call that runs in the transaction, where the arguments around it do not."""
+    via: ast.expr | None = None
+    """The call of a function elsewhere that runs what it is handed in a transaction: a finding stands there."""
 
 
 class Blocks:
@@ -105,25 +110,46 @@ class Blocks:
     def _is_kept(self, binding: Binding, scope: Scope) -> bool:
         """Whether what a name is bound to opens transactions, or brings a dependency that does."""
         node = binding.node
+        frame = frame_at(self._resolver, scope)
+        if binding.kind == "annotation":
+            assert binding.annotation is not None
+            return any(
+                map(self._sessions.brings, self._resolver.instance_of(binding.annotation, scope, frame))
+            )
         assert isinstance(node, ast.expr)
         if isinstance(node, ast.Subscript):
             return self._wrappers.injects(node, scope)
-        values = self._resolver.values(node, scope, frame_at(self._resolver, scope))
-        return any(isinstance(v, (External, Object)) and self._openers.of_value(v) for v in values)
+        values = self._resolver.values(node, scope, frame)
+        return any(
+            self._sessions.brings(v) or (isinstance(v, (External, Object)) and self._openers.of_value(v))
+            for v in values
+        )
 
     def _wrapper(self, module: Module, scope: Scope, mentions: Mentions) -> Iterator[str]:
         if scope.kind == "class":
             if self._is_news(scope.node) and self._wrappers.opens(module.cls(scope)):
-                yield scope.name
+                order = self._resolver.classes.order(module.cls(scope))
+                yield from (
+                    base.name for base in order if isinstance(base, Class)
+                )  # who enters it may know a base
             return
         function = module.function(scope)
-        returned = [node for node in scope.returns if mentions.touch(node) and self._is_news(node)]
-        if self._wrappers.gives(function, returned) or (
+        handed = [
+            node for node in (*scope.returns, *scope.yields) if mentions.touch(node) and self._is_news(node)
+        ]
+        if self._hands_out(function, handed) or (
             self._is_news(scope.node) and self._wrappers.exported(function)
         ):
             while function.parent is not None:
                 function = function.parent
             yield function.name
+
+    def _hands_out(self, function: Function, handed: Sequence[ast.expr]) -> bool:
+        """Whether something that a function returns or yields opens a transaction for whoever enters or uses it."""
+        r = self._resolver
+        frame = r.default_frame(function)
+        values = [value for node in handed for value in r.values(node, function.scope, frame)]
+        return any(self._openers.of_value(value) or self._sessions.brings(value) for value in values)
 
     def _is_news(self, node: ast.AST | Binding) -> bool:
         """Whether the node is met for the first time; from now on it has been."""
@@ -148,6 +174,7 @@ class Blocks:
         for scope in scopes:
             if scope.kind in ("function", "module", "class"):
                 found += self._in_scope(module, scope)
+                found += self._handed_to_runners(scope, mentions)
         return found
 
     def _in_scope(self, module: Module, scope: Scope) -> Iterator[Block]:
@@ -165,6 +192,33 @@ class Blocks:
             yield Block(opener.name, call.lineno, [call], where, frame, opener.instead, place=call.func)
         for stretch in self._sessions.stretches(body, scope, frame):
             yield _of_stretch(stretch, scope, frame, implicit=True)
+
+    def _handed_to_runners(self, scope: Scope, mentions: Mentions | None) -> Iterator[Block]:
+        """What the scope hands to a function of the project that calls it in a transaction: `in_transaction(work)`."""
+        r = self._resolver
+        frame = frame_at(r, scope)
+        for visit in running(r, scope.node.body, scope, frame):  # type: ignore[attr-defined]
+            call = visit.node
+            if not isinstance(call, ast.Call) or not (call.args or call.keywords):
+                continue
+            word = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+            if mentions is not None and word not in mentions.names:
+                continue
+            for callee in r.values(call.func, visit.scope, frame):
+                if isinstance(callee, FunctionValue) and calls_back(callee.function):
+                    inner = calls.frame_of(r, callee, r.arguments(call, visit.scope, frame))
+                    for opener, run, where in self._wrappers.runs_given(inner):
+                        name = f"{opener.name} of {callee.function.name}()"
+                        yield Block(
+                            name,
+                            call.lineno,
+                            [run],
+                            where,
+                            inner,
+                            opener.instead,
+                            place=run.func,
+                            via=call.func,
+                        )
 
     def _whole(self, function: Function, opener: Opener) -> Block:
         frame = self._resolver.default_frame(function)
@@ -194,8 +248,11 @@ class Blocks:
                 yield Opener(f"{owner}.{method}", "", advice), method
 
     def _derives(self, cls: Class, dotted: str) -> bool:
+        """Whether a class is, or derives from, the one that the configuration names, by whatever name it has there."""
+        named = [value.cls for value in exports.classes_named(self._resolver, dotted)]
         return any(
-            (isinstance(base, Class) and f"{base.module.name}.{base.qualname}" == dotted) or base == dotted
+            base in named
+            or (f"{base.module.name}.{base.qualname}" if isinstance(base, Class) else base) == dotted
             for base in self._resolver.classes.order(cls)
         )
 
@@ -213,9 +270,8 @@ def _kept(scope: Scope) -> Iterator[tuple[str, Binding]]:
         else []
     )
     for name, binding in (*bound, *((name, b) for _, name, b in scope.attributes)):
-        if binding.kind == "value" and isinstance(
-            binding.node, (ast.Call, ast.Name, ast.Attribute, ast.Subscript)
-        ):
+        said = binding.kind == "annotation" and scope.kind == "class"
+        if said or (binding.kind == "value" and isinstance(binding.node, _KEPT)):
             yield name, binding
 
 

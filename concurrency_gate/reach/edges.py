@@ -310,8 +310,10 @@ class Edges:
                 yield from self._methods(value, ("__enter__", "__exit__", "__aenter__", "__aexit__"))
             elif isinstance(value, Object):
                 prefix = "__a" if isinstance(around, ast.AsyncWith) else "__"
-                for name in (f"{prefix}enter__", f"{prefix}exit__"):
-                    yield from self._effects(f"{value.type}.{name}", node)
+                for name in (f"{value.type}.{prefix}enter__", f"{value.type}.{prefix}exit__"):
+                    yield from self._effects(name, node)
+                    if isinstance(node, ast.Call):
+                        yield from self._called_in_turn(External(name, value), calls.NOTHING, node)
                 if isinstance(item.optional_vars, ast.Name) and isinstance(around, (ast.With, ast.AsyncWith)):
                     yield from self._joined(item.optional_vars.id, around.body, scope, frame)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
+from concurrency_gate.facts.scopes import end as end_of
+from concurrency_gate.facts.scopes import position
 from concurrency_gate.facts.values import Frame, FunctionValue, Instance
 from concurrency_gate.rule import Step
 
@@ -68,8 +71,8 @@ class Graph:
                     first = search.first(edge, block.maybe)
                     if first is None:
                         continue
-                    key = (edge.start, edge.end, kind)
                     reach = self._reach(block, kind, first)
+                    key = (reach.start, reach.end, kind)
                     if key not in found or reach.doubt < found[key].doubt:
                         found[key] = reach
         return sorted(found.values(), key=lambda reach: (reach.start, reach.end, reach.kind))
@@ -77,12 +80,20 @@ class Graph:
     def _reach(self, block: Block, kind: str, first: Hop) -> Reach:
         search, edge = self._ways[kind], first.edge
         way: list[str] = []
-        steps = [Step(self._path, edge.start[0], self._told(edge, first.frame, first.effect))]
+        steps: list[Step] = []
+        path, start, end = block.scope.module.path, edge.start, edge.end
+        if block.via is not None:
+            start, end = position(block.via), end_of(block.via)
+            text = _cut(ast.unparse(block.via))
+            steps.append(
+                Step(self._path, start[0], f"{text} runs {_name(block.frame)}" if block.frame else text)
+            )
+        steps.append(Step(path, edge.start[0], self._told(edge, first.frame, first.effect)))
         unsure: list[Step] = []
         if block.maybe:
-            unsure.append(Step(self._path, block.line, f"{block.opener} on this way"))
-            unsure += self._tests(edge, self._path)
-        unsure += self._other_ways(search, edge, self._path)
+            unsure.append(Step(path, block.line, f"{block.opener} on this way"))
+            unsure += self._tests(edge, path)
+        unsure += self._other_ways(search, edge, path)
         frame = first.frame
         while frame is not None:
             name = f"{_name(_wrapped(frame) or frame)}()"
@@ -95,8 +106,8 @@ class Graph:
             unsure += self._other_ways(search, hop.edge, path)
             frame = hop.frame
         return Reach(
-            edge.start,
-            edge.end,
+            start,
+            end,
             kind,
             first.effect,
             block.opener,
@@ -125,7 +136,7 @@ class Graph:
     def counts(self) -> tuple[set[Step], set[Step]]:
         """(the calls in and under the blocks, those among them of which nothing is known in any frame)."""
         known: dict[Step, bool] = {}
-        groups = [(self._path, edges) for _, edges in self._outgoing]
+        groups = [(block.scope.module.path, edges) for block, edges in self._outgoing]
         groups += [(frame.function.module.path, list(edges)) for frame, edges in self._frames.items()]
         for path, edges in groups:
             for edge in edges:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from concurrency_gate.catalogue import Condition, Implicit
     from concurrency_gate.facts.resolver import Resolver
 
+_MAKING = ("returns", "enters", "attributes")
 _CHANGES = ("insert", "update", "delete", "replace", "merge")
 
 
@@ -33,6 +34,15 @@ class Sessions:
         self._resolver = resolver
         self._openers = openers
         self._expiring = Expiring(resolver)
+        classes = resolver.catalogue.data["implicit"]
+        known = filter(None, map(resolver.catalogue.implicit, classes))
+        self._statements = frozenset().union(*(implicit.statements for implicit in known))
+        self._makers_of = frozenset(
+            name.rpartition(".")[0]
+            for key in _MAKING
+            for name, text in resolver.catalogue.data[key].items()
+            if resolver.catalogue.implicit(shape(text).name) is not None
+        )
 
     def words(self) -> list[tuple[str, list[str]]]:
         """The words that bring a session or connection, each with the files that may make one."""
@@ -40,7 +50,7 @@ class Sessions:
         files = r.project.files_with
         found = {(name.partition(".")[0], name.rpartition(".")[2]) for name in classes}
         anywhere: set[str] = set()
-        for key in ("returns", "enters", "attributes"):
+        for key in _MAKING:
             for name, text in r.catalogue.data[key].items():
                 made = shape(text)
                 if r.catalogue.implicit(made.name) is None:
@@ -54,26 +64,44 @@ class Sessions:
         narrow = [(word, [p for p in files(word) if p in set(files(top))]) for top, word in sorted(found)]
         return [*narrow, *((word, list(files(word))) for word in sorted(anywhere))]
 
+    def brings(self, value: Value) -> bool:
+        """Whether this is a session or connection, or what makes one: a module that keeps it hands it on."""
+        if not isinstance(value, Object):
+            return False
+        catalogue = self._resolver.catalogue
+        return value.type in self._makers_of or catalogue.implicit(value.type) is not None
+
     def stretches(self, body: list[ast.stmt], scope: Scope, frame: Frame | None) -> Iterator[Stretch]:
         """Each implicit transaction of the body, with what runs while it is open."""
         return stretches(self._resolver, self, body, scope, frame)
 
     def begun(self, node: ast.AST, scope: Scope, frame: Frame | None) -> Opener | None:
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-            return None
-        method = node.func.attr
-        for callee in self._resolver.values(node.func, scope, frame):
-            receiver = callee.receiver if isinstance(callee, External) else None
+        for place, method, receiver in self._asked(node, scope, frame):
             known = self._resolver.catalogue.implicit(receiver.type) if isinstance(receiver, Object) else None
             if known is None or method not in known.statements:
                 continue
-            if known.writes and not _changes(node):
+            if known.writes and isinstance(node, ast.Call) and not _changes(node):
                 continue
-            if self._is_made_here(node.func.value, scope, known):
-                return Opener(
-                    f"the transaction that {ast.unparse(node.func)} began", known.library, known.instead
-                )
+            owner = place.value if isinstance(place, ast.Attribute) and method != "__iter__" else place
+            if self._is_made_here(owner, scope, known):
+                text = f"the transaction that {ast.unparse(place)} began"
+                return Opener(text, known.library, known.instead)
         return None
+
+    def _asked(
+        self, node: ast.AST, scope: Scope, frame: Frame | None
+    ) -> Iterator[tuple[ast.expr, str, Value | None]]:
+        """What may be a statement: (its place, the method, what that belongs to). A method is called, or handed on to
+        what calls it; a loop asks for an iterator."""
+        r = self._resolver
+        if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
+            yield from ((node.iter, "__iter__", value) for value in r.values(node.iter, scope, frame))
+        elif isinstance(node, ast.Call):
+            for place in (node.func, *node.args):
+                if isinstance(place, ast.Attribute) and place.attr in self._statements:
+                    for value in r.values(place, scope, frame):
+                        if isinstance(value, External):
+                            yield place, place.attr, value.receiver
 
     def woken(self, node: ast.AST, scope: Scope, frame: Frame | None) -> Opener | None:
         found = self._expiring.read(node, scope, frame)
@@ -112,10 +140,11 @@ class Sessions:
         entered = self._openers.entered(node, scope, frame)
         if entered is not None and entered.library == opener.library:
             return True
-        for value in self._resolver.values(node, scope, frame):
-            known = self._resolver.catalogue.implicit(value.type) if isinstance(value, Object) else None
+        for name in self._openers.closed(node, scope, frame):
+            known = self._resolver.catalogue.implicit(name)
             if known is not None and known.library == opener.library and "close" in known.ends:
                 return True
+        for value in self._resolver.values(node, scope, frame):
             if any(self._ends_in(leaving, opener) for leaving in self._leaving(value)):
                 return True
         return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ from concurrency_gate.facts.values import (
     Value,
 )
 
-from .stretches import Stretch, left_open, stretches
+from .stretches import Stretch, left_open, stretches, until_ended
 from .walk import running
 
 if TYPE_CHECKING:
@@ -221,13 +221,21 @@ class Openers:
     def left(self, node: ast.expr, opener: Opener, scope: Scope, frame: Frame | None) -> bool:
         """Whether leaving `with node:` closes what the transaction belongs to."""
         marks = self._resolver.catalogue.marks
-        values = self._resolver.values(node, scope, frame)
         return any(
             entry.library == opener.library
-            for value in values
-            if isinstance(value, Object)
-            for entry in marks("ends", f"{value.type}.close")
+            for name in self.closed(node, scope, frame)
+            for entry in marks("ends", f"{name}.close")
         )
+
+    def closed(self, node: ast.expr, scope: Scope, frame: Frame | None) -> Iterator[str]:
+        """The types that `with node:` closes when it is left: of what is entered, or of what that holds."""
+        for value in self._resolver.values(node, scope, frame):
+            if isinstance(value, Object):
+                yield value.type
+                for method in ("__exit__", "__aexit__"):
+                    links = self._resolver.catalogue.calls(f"{value.type}.{method}")
+                    if isinstance(value.item, Object) and any(link.receiver.name == "item" for link in links):
+                        yield value.item.type
 
     # -- blocks in a body ---------------------------------------------------------------------------
 
@@ -239,10 +247,36 @@ class Openers:
                 for index, item in enumerate(node.items):
                     opener = self.entered(item.context_expr, visit.scope, frame)
                     if opener is not None and not self._is_off(node, item, visit.scope, frame):
-                        inner = [*node.items[index + 1 :], *node.body]
+                        inner = [
+                            *node.items[index + 1 :],
+                            *self._held(node, item, opener, visit.scope, frame),
+                        ]
                         yield Stretch(opener, item.context_expr.lineno, inner)
                         break
         yield from stretches(self._resolver, self, body, scope, frame)
+
+    def _held(
+        self,
+        node: ast.With | ast.AsyncWith,
+        item: ast.withitem,
+        opener: Opener,
+        scope: Scope,
+        frame: Frame | None,
+    ) -> Sequence[ast.AST]:
+        """What of a block runs in its transaction: all of it, unless something is called on what was entered that ends
+        it before, as a unit of work's `commit()` does."""
+        entered = {n.id for n in (item.context_expr, item.optional_vars) if isinstance(n, ast.Name)}
+        called = (
+            part
+            for statement in node.body
+            for part in ast.walk(statement)
+            if isinstance(part, ast.Call) and _root(part.func) in entered
+        )
+        if not any(self.ended(call, opener, scope, frame) for call in called):
+            return node.body
+        return until_ended(
+            self._resolver, _On(self, entered), node.body, (opener, item.context_expr.lineno), scope, frame
+        )
 
     def _is_off(
         self, node: ast.With | ast.AsyncWith, item: ast.withitem, scope: Scope, frame: Frame | None
@@ -298,6 +332,36 @@ class Openers:
 
     def once(self, key: Hashable, compute: Callable[[], Opener | None]) -> Opener | None:
         return self._known.once(key, compute, None)
+
+
+@dataclass(frozen=True, slots=True)
+class _On:
+    """As `Openers`, but for what is called on other names than these: that may end other transactions."""
+
+    openers: Openers
+    names: set[str]
+
+    def begun(self, node: ast.AST, scope: Scope, frame: Frame | None) -> Opener | None:
+        return self.openers.begun(node, scope, frame)
+
+    def woken(self, node: ast.AST, scope: Scope, frame: Frame | None) -> Opener | None:
+        return self.openers.woken(node, scope, frame)
+
+    def ended(self, node: ast.Call, opener: Opener, scope: Scope, frame: Frame | None) -> bool:
+        return _root(node.func) in self.names and self.openers.ended(node, opener, scope, frame)
+
+    def entered(self, node: ast.expr, scope: Scope, frame: Frame | None) -> Opener | None:
+        return self.openers.entered(node, scope, frame)
+
+    def left(self, node: ast.expr, opener: Opener, scope: Scope, frame: Frame | None) -> bool:
+        return self.openers.left(node, opener, scope, frame)
+
+
+def _root(node: ast.expr) -> str | None:
+    """The name that an attribute's owners begin with: `work` of `work.session.commit`."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
 
 
 def opener_of(entry: Entry, name: str) -> Opener:

@@ -84,6 +84,21 @@ def stretches(
                 yield Stretch(begun.opener, begun.line, within, maybe)
 
 
+def until_ended(
+    r: Resolver,
+    marks: Marks,
+    body: list[ast.stmt],
+    opened: tuple[Opener, int],
+    scope: Scope,
+    frame: Frame | None,
+) -> list[ast.AST]:
+    """What of a block runs before a call in it ends the transaction that it was entered for: by what, in which line."""
+    machine = _Machine(r, marks, scope, frame)
+    begun = Begun(*opened)
+    machine.suite(body, frozenset({begun}))
+    return list(machine.found.get(begun, {}).values())
+
+
 def left_open(
     r: Resolver, marks: Marks, body: list[ast.stmt], scope: Scope, frame: Frame | None
 ) -> Opener | None:
@@ -158,7 +173,7 @@ class _Machine:
         outer = self._breaking, self._continuing
         self._breaking = _NOWHERE
         if not isinstance(node, ast.While):
-            states = self._runs(node.iter, states)
+            states = self._begins(node, self._runs(node.iter, states))
         for _ in range(_PASSES):
             self._continuing = _NOWHERE
             if isinstance(node, ast.While):
@@ -223,7 +238,7 @@ class _Machine:
         ended: set[Begun] = set()
         opened = _ordered(states)
         for visit in running(self._resolver, [node], self._scope, self._frame):
-            if not isinstance(visit.node, (ast.Call, ast.Await)):
+            if not isinstance(visit.node, (ast.Call, ast.Await, ast.comprehension)):
                 continue
             call = visit.node
             if isinstance(call, ast.Call):
@@ -233,18 +248,23 @@ class _Machine:
                     continue
             opener = self._marks.begun(call, visit.scope, self._frame) if began is None else None
             if opener is not None:
-                began = Begun(opener, call.lineno)
+                began = Begun(opener, getattr(call, "lineno", node.lineno))
         for state in opened:
             if state not in ended:
                 self.found.setdefault(state, {})[id(node)] = node
                 if None in states:
                     self.maybe.add((state, id(node)))
         states = _map(states, lambda s: None if s in ended else s)
-        if began is not None:
-            fresh = began
-            self.found.setdefault(fresh, {})
-            states = frozenset(fresh if state is None else state for state in states)
-        return states
+        return self._open(began, states) if began is not None else states
+
+    def _begins(self, node: ast.AST, states: States) -> States:
+        """What is open once a loop has asked for its first element."""
+        opener = self._marks.begun(node, self._scope, self._frame) if None in states else None
+        return self._open(Begun(opener, node.lineno), states) if opener is not None else states  # type: ignore[attr-defined]
+
+    def _open(self, begun: Begun, states: States) -> States:
+        self.found.setdefault(begun, {})
+        return frozenset(begun if state is None else state for state in states)
 
 
 def _map(states: States, change: Callable[[Begun], Begun | None]) -> States:

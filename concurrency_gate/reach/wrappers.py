@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from concurrency_gate.facts import calls, names
+from concurrency_gate.facts import calls
 from concurrency_gate.facts.modules import Class, Function
 from concurrency_gate.facts.scopes import Scope
 from concurrency_gate.facts.uses import frame_at
@@ -18,12 +18,12 @@ from concurrency_gate.facts.values import (
     Frame,
     FunctionValue,
     Instance,
-    ModuleValue,
     Object,
     Partial,
     Value,
 )
 
+from .injections import Injections
 from .openers import Opener, Openers, opener_of
 from .walk import running
 
@@ -38,12 +38,13 @@ class Wrappers:
     def __init__(self, resolver: Resolver, openers: Openers) -> None:
         self._resolver = resolver
         self._openers = openers
+        self._injections = Injections(resolver, openers)
 
     def around(self, function: Function) -> Opener | None:
         """The transaction that a function runs in, by its decorators or by its dependencies."""
         scope = function.scope.parent
         assert scope is not None
-        return self._decorating(function, scope) or self.injecting(function)
+        return self._decorating(function, scope) or self._injections.around(function)
 
     # -- decorators -----------------------------------------------------------------------------------------
 
@@ -147,82 +148,6 @@ class Wrappers:
                         if link.receiver.name == "self":
                             yield opener, link.method
 
-    # -- dependencies ---------------------------------------------------------------------------------------
-
-    def injecting(self, function: Function) -> Opener | None:
-        """A dependency that a framework enters around the function and that yields inside a transaction."""
-        if not self._resolver.catalogue.marked("injects") or not isinstance(
-            function.node, (ast.FunctionDef, ast.AsyncFunctionDef)
-        ):
-            return None
-        return self._openers.once(("injected", function), lambda: self._injected(function))
-
-    def _injected(self, function: Function) -> Opener | None:
-        scope = function.scope.parent
-        assert scope is not None
-        args = function.node.args
-        places = [*args.defaults, *(d for d in args.kw_defaults if d is not None)]
-        for decorator in getattr(function.node, "decorator_list", ()):
-            if isinstance(decorator, ast.Call):  # @app.get("/", dependencies=[Depends(...)])
-                listed = [k.value for k in decorator.keywords if isinstance(k.value, ast.List)]
-                places += [element for each in listed for element in each.elts]
-        found = [(node, scope) for node in places]
-        for argument in (*args.posonlyargs, *args.args, *args.kwonlyargs):
-            if argument.annotation is not None:
-                found += self.annotated(argument.annotation, scope)
-        for node, where in found:
-            opener = self._dependency(node, where)
-            if opener is not None:
-                return opener
-        return None
-
-    def annotated(self, node: ast.expr, scope: Scope, hops: int = 3) -> list[tuple[ast.expr, Scope]]:
-        """What an annotation adds to its type, `Annotated[type, these...]`, also under another name."""
-        if isinstance(node, ast.Subscript):
-            return (
-                [(each, scope) for each in node.slice.elts[1:]] if isinstance(node.slice, ast.Tuple) else []
-            )
-        if not hops:
-            return []
-        r = self._resolver
-        if isinstance(node, ast.Name):
-            found = names.definitions(r, node.id, scope)
-        elif isinstance(node, ast.Attribute):
-            owners = r.values(node.value, scope, frame_at(r, scope))
-            modules = [owner.module for owner in owners if isinstance(owner, ModuleValue)]
-            found = [each for module in modules for each in names.definitions(r, node.attr, module.scope)]
-        else:
-            return []
-        return [
-            each
-            for binding, where in found
-            if binding.kind == "value" and isinstance(binding.node, (ast.Subscript, ast.Name, ast.Attribute))
-            for each in self.annotated(binding.node, where, hops - 1)
-        ]
-
-    def _dependency(self, node: ast.expr, scope: Scope) -> Opener | None:
-        if not isinstance(node, ast.Call) or not node.args:
-            return None
-        r = self._resolver
-        frame = frame_at(r, scope)
-        named = r.values(node.func, scope, frame)
-        if any(isinstance(v, External) and r.catalogue.marks("injects", v.name) for v in named):
-            for dependency in r.values(node.args[0], scope, frame):
-                opener = self._entered_around(dependency)
-                if opener is not None:
-                    return opener
-        return None
-
-    def _entered_around(self, dependency: Value) -> Opener | None:
-        """The transaction in which a dependency, a generator function, yields, or one that it depends on in
-        turn."""
-        if not isinstance(dependency, FunctionValue):
-            return None
-        found = None
-        if dependency.function.is_generator:
-            found = self._openers.manager(calls.frame_of(self._resolver, dependency, calls.UNKNOWN))
-        return found or self.injecting(dependency.function)
-
     # -- what other modules may use -------------------------------------------------------------------------
 
     def gives(self, function: Function, returned: Sequence[ast.expr]) -> bool:
@@ -236,9 +161,9 @@ class Wrappers:
     def exported(self, function: Function) -> bool:
         """Whether entering, decorating with or depending on this function may open a transaction for somebody
         else."""
-        if self.injecting(function) is not None:
+        if self._injections.around(function) is not None:
             return True
-        if not function.is_generator and not _calls_back(function):
+        if not function.is_generator and not calls_back(function):
             return False
         r = self._resolver
         frame = r.default_frame(function)
@@ -252,16 +177,26 @@ class Wrappers:
                     return True
         return False
 
+    def runs_given(self, frame: Frame) -> Iterator[tuple[Opener, ast.Call, Scope]]:
+        """The calls that a function makes, in a transaction of its own, of what it is handed."""
+        r, function = self._resolver, frame.function
+        for stretch in self._openers.blocks(function.body, function.scope, frame):
+            for visit in running(r, stretch.nodes, function.scope, frame):
+                called = visit.node.func if isinstance(visit.node, ast.Call) else None
+                if isinstance(called, ast.Name) and called.id in function.parameters:
+                    assert isinstance(visit.node, ast.Call)
+                    yield stretch.opener, visit.node, visit.scope
+
     def opens(self, cls: Class) -> bool:
         """Whether entering an instance of the class opens a transaction."""
         return self._openers.of_value(Instance(cls, exact=True)) is not None
 
     def injects(self, node: ast.expr, scope: Scope) -> bool:
-        """Whether an annotation brings a dependency that opens a transaction."""
-        return any(self._dependency(*each) is not None for each in self.annotated(node, scope))
+        """Whether an annotation, or what registers functions, brings a dependency that opens a transaction."""
+        return self._injections.brings(node, scope)
 
 
-def _calls_back(function: Function) -> bool:
+def calls_back(function: Function) -> bool:
     """Whether the function calls something by the name of a parameter, its own or of one around it."""
     return any(
         isinstance(node, ast.Call)

@@ -69,6 +69,17 @@ def kinds(name: str, catalogue: Catalogue = CATALOGUE) -> list[str]:
         ("pq.Queue.put", []),
         ("multiprocessing.Process.join", ["wait"]),
         ("elasticapm.Client.begin_transaction", []),
+        ("storages.backends.s3boto3.S3Boto3Storage.save", ["network"]),
+        ("django.core.mail.backends.smtp.EmailBackend.send_messages", ["network"]),
+        ("django.core.mail.backends.filebased.EmailBackend.send_messages", []),
+        ("post_office.backends.EmailBackend.send_messages", []),
+        ("anymail.message.AnymailMessage.send", ["network"]),
+        ("taskiq_redis.ListQueueBroker.kick", ["enqueue"]),
+        ("types_aiobotocore_sqs.SQSClient.send_message", ["enqueue"]),
+        ("channels.generic.websocket.AsyncJsonWebsocketConsumer.send", ["network"]),
+        ("arq.ArqRedis.get", ["cache"]),
+        ("redis.asyncio.Redis.aclose", []),
+        ("multiprocessing.pool.ThreadPool.map", ["wait"]),
     ],
 )
 def test_effects(name: str, expected: list[str]) -> None:
@@ -144,6 +155,11 @@ def test_types() -> None:
     assert CATALOGUE.attribute("openai._resource.SyncAPIResource.completions") == Shape("self")
     assert CATALOGUE.attribute("openai._resource.SyncAPIResource.__dict__") is None
     assert CATALOGUE.iterates("django.db.models.Manager") == Shape("item")
+    assert CATALOGUE.iterates("stripe.ListObject") == Shape("item")
+    assert CATALOGUE.returns("stripe.checkout.Session.retrieve") == Shape("self")
+    assert CATALOGUE.attribute("django.contrib.auth.models.User.objects") == Shape(
+        "django.contrib.auth.models.UserManager", parameters=(Shape("self"),)
+    )
     assert CATALOGUE.decorates("celery.app.shared_task") == "celery.Task"
     assert CATALOGUE.calls("django.db.models.Manager.create") == (
         Link(Shape("item"), "save", ("force_insert", "using")),
