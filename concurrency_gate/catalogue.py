@@ -166,8 +166,8 @@ class Catalogue:
 
     def words(self, kinds: Iterable[str], libraries: Container[str] | None = None) -> frozenset[str]:
         """The identifiers of which a file's text must hold one to use a name of these kinds (of EFFECTS or
-        MARKS, or `reverses`) directly: the last component in every spelling; for a wildcard, or for `__call__`, the class
-        or module that owns it. `libraries` are the top-level modules that can be meant; None: all."""
+        MARKS, or `reverses`) directly: the last component in every spelling; for a wildcard, or for `__call__`, the
+        class or module that owns it. `libraries` are the top-level modules that can be meant; None: all."""
         return frozenset(map(_word, self._names(kinds, libraries)))
 
     def mentions(self, kinds: Iterable[str], libraries: Container[str] | None = None) -> frozenset[str]:
@@ -342,6 +342,11 @@ class Catalogue:
     def firing(self) -> frozenset[str]:
         """Names of the methods that send signals."""
         return frozenset(map(_word, self.data["fires"]))
+
+    @cached_property
+    def locating(self) -> frozenset[str]:
+        """Names of the functions and methods that find the implementation of an interface."""
+        return frozenset(map(_word, self.data["marks"]["locates"]))
 
     @cached_property
     def keys(self) -> frozenset[str]:

@@ -31,6 +31,8 @@ MARKS = (
     "configures",
     "runs",
     "joins",
+    "implements",
+    "locates",
     "wraps",
     "registers",
     "sends",
@@ -90,7 +92,10 @@ KEYS = (
 _NAME = re.compile(r"[^\W\d]\w*(?:\(\))?(?:\.[^\W\d]\w*(?:\(\))?)*(?:\.\*)?")
 _WHEN = re.compile(r"(?:(?P<position>\d+):)?(?P<parameter>[^\W\d]\w*)(?P<sign>!?=)(?P<value>.+)")
 _SHAPE = re.compile(r"(?P<name>[^\W\d]\w*(?:\.[^\W\d]\w*)*)(?::(?P<index>\d+))?(?:\[(?P<inner>.+)\])?")
-_CALL = re.compile(r"(?:self|item|argument:\d+|setting\[\w+\])\.[^\W\d]\w*(?:\([\w,]*\))?")
+_CALL = re.compile(
+    r"(?:self|item|argument:\d+|setting\[\w+\]|attribute\[[\w.]+\])\.[^\W\d]\w*(?:\([\w,]*\))?(?: unless \S+)?"
+)
+_UNLESS = " unless "
 _LITERALS: dict[str, object] = {"None": None, "True": True, "False": False}
 
 
@@ -125,11 +130,12 @@ class Shape:
 @dataclass(frozen=True, slots=True)
 class Link:
     """A method that a library calls on what `receiver` is: with these `keywords` and no other argument; None where it
-    is not said what it gives."""
+    is not said what it gives. It does not where `unless` holds."""
 
     receiver: Shape
     method: str
     keywords: tuple[str, ...] | None
+    unless: Condition | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,10 +339,12 @@ def _calls(pattern: str) -> Iterator[str]:
 
 @cache
 def link(text: str) -> Link:
-    """Read `item.save`, or `item.save(using)`."""
-    called, bracket, keywords = text.removesuffix(")").partition("(")
+    """Read `item.save`, `item.save(using)` or `item.save unless 0:commit=False`."""
+    called, _, unless = text.partition(_UNLESS)
+    called, bracket, keywords = called.removesuffix(")").partition("(")
     receiver, _, method = called.rpartition(".")
-    return Link(shape(receiver), method, tuple(filter(None, keywords.split(","))) if bracket else None)
+    given = tuple(filter(None, keywords.split(","))) if bracket else None
+    return Link(shape(receiver), method, given, condition(unless) if unless else None)
 
 
 def _implicit(library: str, table: Mapping[str, object]) -> list[Any]:

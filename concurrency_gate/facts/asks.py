@@ -116,8 +116,8 @@ class Asks:
 
     @cached_property
     def selecting(self) -> frozenset[str]:
-        """Parameters whose text may pick what runs: as an index, handed on to a call by a plain name, or compared with
-        another text."""
+        """Parameters whose text may pick what runs: as an index, handed on to a call by a plain name, compared with
+        another text, or as a part of a name that is asked for."""
         found: set[str] = set()
         for node in self._telling:
             if isinstance(node, ast.Compare):
@@ -128,6 +128,15 @@ class Asks:
             elif isinstance(node, ast.Call) and _may_select(node.func):
                 arguments = (*node.args, *(keyword.value for keyword in node.keywords))
                 found.update(part.id for part in arguments if isinstance(part, ast.Name))
+                if isinstance(node.func, ast.Name) and node.func.id == "getattr":
+                    found.update(*(_names_in(part) for part in node.args[1:2]))
+        for node in self._telling:  # and what a name is put together of that does
+            if (
+                isinstance(node, ast.Assign)
+                and isinstance(node.value, ast.JoinedStr)
+                and any(found & _names_in(target) for target in node.targets)
+            ):
+                found |= _names_in(node.value)
         return frozenset(found)
 
     @cached_property

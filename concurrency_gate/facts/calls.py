@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from . import containers, descriptors, exports, intrinsics, members, names, rows
+from . import containers, descriptors, exports, intrinsics, members, names, patterns, rows
 from .modules import Class, Function
 from .scopes import Scope
 from .values import (
@@ -310,7 +310,7 @@ def task_of(r: Resolver, task: str, target: Value, given: Arguments, decorator: 
     for cls in _chosen(r, given, decorator.receiver if isinstance(decorator, External) else None):
         for base in r.classes.order(cls):
             if isinstance(base, Class) and any(r.catalogue.effects(f"{task}.{m}") for m in base.methods):
-                return Instance(cls, exact=True)
+                return Instance(cls, exact=True, item=target)
     return Object(task, runs=target)
 
 
@@ -351,7 +351,12 @@ def _object_result(r: Resolver, value: Object, given: Arguments) -> Values:
 def special(
     r: Resolver, node: ast.Call, callees: Values, given: Arguments, scope: Scope, frame: Frame | None
 ) -> Values | None:
-    """`super()`, which asks where it stands, and `cast`, which takes an annotation."""
+    """`super()`, which asks where it stands, `cast`, which takes an annotation, and `getattr` of a name that is put
+    together."""
+    if len(node.args) >= 2 and any(isinstance(c, External) and c.name == "builtins.getattr" for c in callees):
+        owners, named = given.positional[:2] if len(given.positional) >= 2 else ((), ())
+        if not any(isinstance(value, Constant) for value in named):
+            return patterns.members_like(r, owners, node.args[1], scope, frame) or None
     if node.args and any(isinstance(callee, External) and callee.name == "typing.cast" for callee in callees):
         return r.instance_of(node.args[0], scope, frame) or union(*given.positional[1:2], ())
     if not any(isinstance(callee, External) and callee.name == "builtins.super" for callee in callees):

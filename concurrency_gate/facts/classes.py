@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 from .dependencies import Answers
@@ -10,6 +11,9 @@ from .values import ClassValue, External, Object
 
 if TYPE_CHECKING:
     from .resolver import Resolver
+
+MANY = 200
+"""A protocol whose members' names stand in more files than this says nothing about who implements it."""
 
 Base = Class | str
 """A class of the project, or the dotted name of one outside it."""
@@ -70,7 +74,7 @@ class Classes:
 
     def _directly_below(self, cls: Class) -> list[Class]:
         project = self._resolver.project
-        found = []
+        found = [*self._declared(cls), *(self._matching(cls) if cls.is_protocol else ())]
         for module in project.modules(project.files_with_base(cls.name)):
             for scope in module.class_scopes:
                 if scope.node.bases:  # type: ignore[attr-defined]
@@ -78,6 +82,61 @@ class Classes:
                     if candidate is not cls and cls in self.bases(candidate):
                         found.append(candidate)
         return found
+
+    def _matching(self, interface: Class) -> list[Class]:
+        """The classes that have all members of a protocol, which need not name it."""
+        r = self._resolver
+        wanted = {name for name in interface.member_names if not name.startswith("_")}
+        if not wanted:
+            return []
+        paths = set.intersection(*(set(r.project.files_with(name)) for name in wanted))
+        if len(paths) > MANY:
+            return []
+        return [
+            candidate
+            for module in r.project.modules(sorted(paths))
+            for candidate in map(module.cls, module.class_scopes)
+            if not candidate.is_protocol
+            and wanted & candidate.member_names
+            and self._has(candidate, interface, wanted)
+        ]
+
+    def _has(self, cls: Class, interface: Class, wanted: set[str]) -> bool:
+        """Whether a class has these members of a protocol, methods with the same parameters, as type checkers ask."""
+        order = [base for base in self.order(cls) if isinstance(base, Class)]
+        for name in wanted:
+            owner = next((base for base in order if name in base.member_names), None)
+            if owner is None:
+                return False
+            for said, own in zip(interface.methods.get(name, ()), owner.methods.get(name, ()), strict=False):
+                if own.parameters[1 : len(said.parameters)] != said.parameters[1:]:
+                    return False
+        return True
+
+    def _declared(self, interface: Class) -> list[Class]:
+        """The classes that a decorator declares to implement an interface, `@implementer(IMailer)`."""
+        r = self._resolver
+        declaring = {name.rpartition(".")[2] for name in r.catalogue.data["marks"]["implements"]}
+        found: list[Class] = []
+        for word in sorted(declaring):
+            paths = set(r.project.files_with(word))
+            paths = paths and paths.intersection(r.project.files_with(interface.name))
+            for module in r.project.modules(sorted(paths)):
+                found += [c for c in map(module.cls, module.class_scopes) if self._is_declared(c, interface)]
+        return found
+
+    def _is_declared(self, cls: Class, interface: Class) -> bool:
+        r, scope = self._resolver, cls.scope.parent
+        for node in cls.node.decorator_list if scope is not None else ():
+            if not isinstance(node, ast.Call):
+                continue
+            assert scope is not None
+            named = r.values(node.func, scope, None)
+            if any(isinstance(v, External) and r.catalogue.marks("implements", v.name) for v in named):
+                given = (value for each in node.args for value in r.values(each, scope, None))
+                if any(isinstance(value, ClassValue) and value.cls is interface for value in given):
+                    return True
+        return False
 
     def derives(self, cls: Class, base: Base) -> bool:
         """Whether the class is, or derives from, a class of the project or an external one by name."""

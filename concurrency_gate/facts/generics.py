@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from . import hints
+from . import hints, members
 from .modules import Class
 from .values import ClassValue, Collection, External, Frame, Instance, Object, Value, Values, union
 
@@ -31,10 +31,31 @@ _DECLARES = ("typing.Generic", "typing.Protocol", "typing_extensions.Generic", "
 
 
 def solved(r: Resolver, values: Values, frame: Frame | None) -> Values:
-    """With what the annotations of a method leave open replaced by what its receiver says."""
+    """With what the annotations of a function leave open replaced by what it is handed, and by what its receiver
+    says."""
+    if frame is not None and any(map(_is_open, values)):
+        values = _known(values, _handed(r, frame))
     while frame is not None and frame.function.owner is None:
         frame = frame.closure
     return solved_for(r, values, frame.receiver if frame else None, frame.function.owner if frame else None)
+
+
+def _handed(r: Resolver, frame: Frame) -> dict[Object, Values]:
+    """What a signature's type variables stand for in this call: `get(Mailer)` of `get(self, wanted: type[T]) -> T`."""
+    function = frame.function
+    meaning: dict[Object, Values] = {}
+    args = function.node.args
+    annotations = {a.arg: a.annotation for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)}
+    for name, given in frame.arguments:
+        annotation = annotations.get(name)
+        if annotation is None:
+            continue
+        for said in hints.instances(r, annotation, function.scope.parent or function.scope, frame.closure):
+            if isinstance(said, Object) and said.type == VARIABLE:
+                meaning[said] = given
+            elif isinstance(said, Object) and said.type == CLASS and isinstance(said.item, Object):
+                meaning[said.item] = union(*(members.instances_of(value) for value in given), ())
+    return meaning
 
 
 def solved_for(r: Resolver, values: Values, receiver: Value | None, owner: Class | None) -> Values:

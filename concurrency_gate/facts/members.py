@@ -108,6 +108,8 @@ def shaped(r: Resolver, shape: Shape, receiver: Value | None, arguments: tuple[V
     if kind == "item":
         element = descriptors.item(r, receiver)
         return (element,) if element is not None else ()
+    if kind == "attribute":
+        return _named_by(r, receiver, shape.parameters[0].name)
     if kind == "argument":
         return arguments[shape.index] if shape.index < len(arguments) else ()
     if kind == "instance":
@@ -135,6 +137,14 @@ def shaped(r: Resolver, shape: Shape, receiver: Value | None, arguments: tuple[V
             found = shaped(r, inner, receiver, arguments)
             item = found[0] if found else None
     return (Object(kind, item),)
+
+
+def _named_by(r: Resolver, receiver: Value | None, path: str) -> Values:
+    """What an attribute of the receiver holds, also one of an attribute: `Meta.model`."""
+    found: Values = () if receiver is None else (receiver,)
+    for name in path.split("."):
+        found = union(*(r.attribute(value, name) for value in found), ())
+    return found
 
 
 def _element_of(r: Resolver, owner: Value | None) -> Value | None:
@@ -177,9 +187,15 @@ def _instance_member(r: Resolver, value: Instance, name: str) -> Values:
             found += [_member(r, r.classes.order(cls), name, Instance(cls)) for cls in overriding]
         elif not found[0]:
             return ()
+        if any(found[1:]):
+            found[0] = tuple(v for v in found[0] if not _is_stub(v))
         if not found[0] and not overriding:  # a mixin: what it calls stands beside it in the classes below
             found += [_member(r, r.classes.order(cls), name, Instance(cls)) for cls in below[:MANY]]
     return union(*found)
+
+
+def _is_stub(value: Value) -> bool:
+    return isinstance(value, FunctionValue) and value.function.is_abstract
 
 
 def _of_class(r: Resolver, value: ClassValue, name: str) -> Values:

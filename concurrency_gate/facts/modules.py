@@ -179,6 +179,19 @@ class Function:
             found.add(target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", ""))
         return frozenset(found)
 
+    @cached_property
+    def is_abstract(self) -> bool:
+        """Whether a class below has to define it: on an instance what it says itself does not run."""
+        if "abstractmethod" in self.decorator_names:
+            return True
+        body = [node for node in self.body if not _is_constant(node) or node.value.value is Ellipsis]  # type: ignore[attr-defined]
+        if len(body) > 1:
+            return False
+        if body and isinstance(body[0], ast.Raise) and body[0].exc is not None:
+            raised = body[0].exc.func if isinstance(body[0].exc, ast.Call) else body[0].exc
+            return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"
+        return self.owner is not None and self.owner.is_interface and (not body or _is_constant(body[0]))
+
     @property
     def is_async(self) -> bool:
         return isinstance(self.node, ast.AsyncFunctionDef)
@@ -252,6 +265,21 @@ class Class:
         return self.scope.qualname
 
     @cached_property
+    def is_interface(self) -> bool:
+        """Whether it only says what classes have, by the word of its base."""
+        return self.is_protocol or "Interface" in self._base_words
+
+    @property
+    def is_protocol(self) -> bool:
+        """Whether it is a `typing.Protocol`: any class that has its members is one of it."""
+        return "Protocol" in self._base_words
+
+    @cached_property
+    def _base_words(self) -> frozenset[str]:
+        words = (base.value if isinstance(base, ast.Subscript) else base for base in self.node.bases)
+        return frozenset(getattr(word, "attr", getattr(word, "id", "")) for word in words)
+
+    @cached_property
     def methods(self) -> dict[str, list[Function]]:
         """Functions defined directly in the class, by name (a property's setter shares the getter's)."""
         found: dict[str, list[Function]] = {}
@@ -287,6 +315,10 @@ class Class:
                         if child.kind in ("function", "comprehension")
                     )
         return found
+
+
+def _is_constant(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def own_nodes(body: list[ast.stmt]) -> list[ast.AST]:

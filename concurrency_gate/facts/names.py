@@ -163,7 +163,7 @@ def _declared(r: Resolver, annotation: ast.expr, scope: Scope, frame: Frame | No
     return r.instance_of(annotation, scope, frame)
 
 
-def says_enough(r: Resolver, values: Values) -> bool:
+def says_enough(r: Resolver, values: Sequence[Value]) -> bool:
     """Whether values say more than an annotation can."""
     return any(not _says_little(r, value) for value in values)
 

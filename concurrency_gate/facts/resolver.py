@@ -277,12 +277,24 @@ def _assigned(r: Resolver, owner: str, name: str, scope: Scope) -> Values:
 def _call(r: Resolver, node: ast.Call, scope: Scope, frame: Frame | None) -> Values:
     callees = r.values(node.func, scope, frame)
     if not callees:
-        return ()
+        return _located(r, node, scope, frame)
     arguments = r.arguments(node, scope, frame)
     special = calls.special(r, node, callees, arguments, scope, frame)
     if special is not None:
         return special
     return union(*(r.call(callee, arguments) for callee in callees))
+
+
+def _located(r: Resolver, node: ast.Call, scope: Scope, frame: Frame | None) -> Values:
+    """What a service locator of which only the method's name is known finds for a class of the project."""
+    if (
+        not isinstance(node.func, ast.Attribute)
+        or node.func.attr not in r.catalogue.locating
+        or not node.args
+    ):
+        return ()
+    wanted = r.values(node.args[0], scope, frame)
+    return union(*(members.instances_of(value) for value in wanted if isinstance(value, ClassValue)), ())
 
 
 def _await(r: Resolver, node: ast.Await, scope: Scope, frame: Frame | None) -> Values:

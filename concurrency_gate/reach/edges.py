@@ -42,6 +42,8 @@ Target = Frame | tuple["Entry", str]
 """Where an edge leads: a function of the project as this call runs it, or an effect with the name that has
 it."""
 
+_ENTERING = ("enter_context", "enter_async_context")
+
 _KEPT = (ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.Return, ast.Yield)
 """Parents that keep a coroutine or generator for later: the body does not run here."""
 
@@ -103,9 +105,12 @@ class Edges:
         node, scope = visit.node, visit.scope
         if isinstance(node, ast.Call):
             callees = self._resolver.values(node.func, scope, frame)
-            ways = tuple(self._call(node, visit.parent, callees, scope, frame))
+            ways = list(self._call(node, visit.parent, callees, scope, frame))
+            if isinstance(node.func, ast.Attribute) and node.func.attr in _ENTERING and node.args:
+                asynchronous = node.func.attr != "enter_context"
+                ways.append(tuple(self._entered(node.args[0], asynchronous, scope, frame)))
             targets = _once(target for way in ways for target in way)
-            several = ways if len(ways) > 1 else ()
+            several = tuple(ways) if len(callees) > 1 else ()
             return Edge(node.func, targets, bool(callees), True, visit.raises, visit.unsure, several)
         place: ast.expr
         if isinstance(node, ast.Await):
@@ -174,8 +179,15 @@ class Edges:
         elif isinstance(callee, ClassValue):
             yield from self._construction(callee, given, node)
         elif isinstance(callee, Instance):
-            for method in r.attribute(callee, "__call__"):
+            methods = r.attribute(callee, "__call__")
+            for method in methods:
                 yield from self._callee(method, given, node, kept)
+            if isinstance(callee.item, FunctionValue) and not any(
+                isinstance(m, FunctionValue) for m in methods
+            ):
+                yield from self._callee(
+                    callee.item, given, node, kept
+                )  # a task: what its decorator was given
         elif isinstance(callee, Partial):
             yield from self._callee(callee.target, calls.merged(callee.arguments, given), node, kept)
         elif isinstance(callee, Object):
@@ -247,6 +259,8 @@ class Edges:
         """The methods that a library's method calls, where the project has its own."""
         r = self._resolver
         for link in r.catalogue.calls(callee.name):
+            if link.unless is not None and holds(link.unless, node):
+                continue
             handed = calls.UNKNOWN
             if link.keywords is not None:
                 handed = Arguments(keywords=tuple((name, ()) for name in link.keywords))
@@ -261,7 +275,10 @@ class Edges:
     def _receivers(self, shape: Shape, callee: External, given: Arguments) -> Values:
         if shape.name == "setting":
             return settings.instances(self._resolver, shape.parameters[0].name)
-        return members.shaped(self._resolver, shape, callee.receiver, given.positional)
+        found = members.shaped(self._resolver, shape, callee.receiver, given.positional)
+        if shape.name != "attribute":
+            return found
+        return tuple(each for value in found for each in members.instances_of(value) or (value,))
 
     def _run_argument(self, index: int, given: Arguments, node: ast.Call) -> Iterator[Target]:
         """What a callable or coroutine that is handed over, and run before the call returns, leads to."""
@@ -303,19 +320,30 @@ class Edges:
         self, item: ast.withitem, around: ast.AST | None, scope: Scope, frame: Frame | None
     ) -> Iterator[Target]:
         node = item.context_expr
+        yield from self._entered(node, isinstance(around, ast.AsyncWith), scope, frame)
+        entered = any(isinstance(value, Object) for value in self._resolver.values(node, scope, frame))
+        if (
+            entered
+            and isinstance(item.optional_vars, ast.Name)
+            and isinstance(around, (ast.With, ast.AsyncWith))
+        ):
+            yield from self._joined(item.optional_vars.id, around.body, scope, frame)
+
+    def _entered(
+        self, node: ast.expr, asynchronous: bool, scope: Scope, frame: Frame | None
+    ) -> Iterator[Target]:
+        """What entering and leaving a context runs."""
         for value in self._resolver.values(node, scope, frame):
             if isinstance(value, Suspended) and value.kind == "manager":
                 yield value.frame
             elif isinstance(value, Instance):
                 yield from self._methods(value, ("__enter__", "__exit__", "__aenter__", "__aexit__"))
             elif isinstance(value, Object):
-                prefix = "__a" if isinstance(around, ast.AsyncWith) else "__"
+                prefix = "__a" if asynchronous else "__"
                 for name in (f"{value.type}.{prefix}enter__", f"{value.type}.{prefix}exit__"):
                     yield from self._effects(name, node)
                     if isinstance(node, ast.Call):
                         yield from self._called_in_turn(External(name, value), calls.NOTHING, node)
-                if isinstance(item.optional_vars, ast.Name) and isinstance(around, (ast.With, ast.AsyncWith)):
-                    yield from self._joined(item.optional_vars.id, around.body, scope, frame)
 
     def _joined(self, name: str, body: list[ast.stmt], scope: Scope, frame: Frame | None) -> Iterator[Target]:
         """What is handed to a pool or group in the block that it is entered for, and has run when that is left."""

@@ -86,13 +86,13 @@ class Exemptions:
         """The classes that are freed wherever the project makes a view of them: `free(Pay.as_view())`."""
         r = self._resolver
         found: dict[Class, list[_Freed]] = {}
-        inside: set[ast.Call] = set()
+        inside: dict[ast.Call, str] = {}
         for module in modules_with(r, r.libraries.words({"exempts"})):
             for node, scope in calls_in(r, module):
                 freed = list(self._by(node.func, scope)) if node.args else []
                 made = self._made(node.args[0], scope) if freed else None
                 if made is not None:
-                    inside.add(made[0])
+                    inside[made[0]] = getattr(made[0].func, "attr", "")
                     found.setdefault(made[1], []).extend(freed)
         return {cls: freed for cls, freed in found.items() if not self._is_made_elsewhere(cls, inside)}
 
@@ -113,12 +113,16 @@ class Exemptions:
                 return value.receiver.cls
         return None
 
-    def _is_made_elsewhere(self, cls: Class, inside: set[ast.Call]) -> bool:
-        """Whether another call makes a view of the class, or hands the class to a library: to a router, say."""
+    def _is_made_elsewhere(self, cls: Class, inside: dict[ast.Call, str]) -> bool:
+        """Whether a call that stands elsewhere makes a view of the class, or hands the class to a library: a router."""
         r = self._resolver
         for module in modules_with(r, [cls.name]):
             for node, scope in calls_in(r, module):
-                if node not in inside and self._owner(node, scope) is cls:
+                if (
+                    node not in inside
+                    and getattr(node.func, "attr", "") in inside.values()
+                    and self._owner(node, scope) is cls
+                ):
                     return True
                 frame = frame_at(r, scope)
                 handed = (value for argument in node.args for value in r.values(argument, scope, frame))

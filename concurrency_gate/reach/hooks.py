@@ -17,18 +17,20 @@ def run_by(r: Resolver, cls: Class, names: Iterable[str]) -> Iterator[Function]:
     pending = [(name, "") for name in dict.fromkeys(names)]
     seen = {name for name, _ in pending}
     for name, caller in pending:
+        passed = False
         for base in r.classes.order(cls):
             if isinstance(base, Class):
                 if name in base.member_names:
-                    yield from base.methods.get(name, ())
+                    yield from base.methods.get(name, ()) if not passed else ()
                     break
                 continue
+            passed |= base == caller  # which comes before its own method's namesakes further on
             called = [
                 link.method for link in r.catalogue.calls(f"{base}.{name}") if link.receiver.name == "self"
             ]
             pending += [(method, base) for method in called if method not in seen]
             seen.update(called)
-            if called or base == caller:  # a class that calls its own method has one
+            if called:
                 break
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from concurrency_gate.facts import calls
+from concurrency_gate.facts import calls, labels
 from concurrency_gate.facts.index import Index
-from concurrency_gate.facts.modules import Module
+from concurrency_gate.facts.modules import Function, Module
 from concurrency_gate.facts.scopes import Scope
 from concurrency_gate.facts.uses import frame_at
 from concurrency_gate.facts.values import (
@@ -24,10 +24,18 @@ from concurrency_gate.facts.values import (
     Object,
     Value,
     Values,
+    union,
 )
+from concurrency_gate.facts.walk import branches
 
 if TYPE_CHECKING:
     from concurrency_gate.facts.resolver import Resolver
+
+HOPS = 2
+"""How many calls deep the functions are that register what they are given."""
+
+MANY = 40
+"""A function whose name more files hold than this registers nothing for its callers."""
 
 Registration = tuple[Values | None, FunctionValue]
 """Senders and receiver; None means all senders, none at all that they are not known."""
@@ -90,7 +98,7 @@ class Signals:
     def _search(self) -> Iterator[tuple[str, Registration, int]]:
         project = self._resolver.project
         dependencies = project.dependencies
-        words = self._resolver.libraries.words({"registers"})
+        words = self._words
         paths = dict.fromkeys(path for word in sorted(words) for path in project.files_with(word))
         for path in project.files:
             if path not in paths:
@@ -101,21 +109,28 @@ class Signals:
                     yield name, registration, dependencies.mask
             dependencies.mask |= outer
 
+    @property
+    def _words(self) -> frozenset[str]:
+        return self._resolver.libraries.words({"registers"})
+
     def _in_module(self, module: Module) -> Iterator[tuple[str, Registration]]:
+        words = self._words
         for scope in module.scopes:
             node = scope.node
             if scope.parent is not None and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 for decorator in node.decorator_list:
                     if isinstance(decorator, ast.Call):
-                        yield from self._decorated(decorator, scope, scope.parent)
-            if scope.kind in ("module", "function"):
-                for statement in node.body:  # type: ignore[attr-defined]
-                    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-                        yield from self._connected(statement.value, scope)
+                        for frame in self._frames(scope.parent):
+                            yield from self._decorated(decorator, scope, scope.parent, frame)
+            for call in _calls(scope):
+                if isinstance(call.func, ast.Attribute) and call.func.attr in words:
+                    for frame in self._frames(scope):
+                        yield from self._connected(call, scope, frame)
 
-    def _decorated(self, node: ast.Call, scope: Scope, around: Scope) -> Iterator[tuple[str, Registration]]:
+    def _decorated(
+        self, node: ast.Call, scope: Scope, around: Scope, frame: Frame | None
+    ) -> Iterator[tuple[str, Registration]]:
         r = self._resolver
-        frame = frame_at(r, around)
         for callee in r.values(node.func, around, frame):
             if isinstance(callee, External) and r.catalogue.marks("registers", callee.name):
                 given = r.arguments(node, around, frame)
@@ -125,13 +140,12 @@ class Signals:
                 )
                 for value in signals:
                     for signal in _each(value):
-                        yield _name(signal), (_senders(given), receiver)
+                        yield _name(signal), (self._senders(given), receiver)
 
-    def _connected(self, node: ast.Call, scope: Scope) -> Iterator[tuple[str, Registration]]:
+    def _connected(
+        self, node: ast.Call, scope: Scope, frame: Frame | None
+    ) -> Iterator[tuple[str, Registration]]:
         r = self._resolver
-        if not isinstance(node.func, ast.Attribute):
-            return
-        frame = frame_at(r, scope)
         for callee in r.values(node.func, scope, frame):
             if not isinstance(callee, External) or not r.catalogue.marks("registers", callee.name):
                 continue
@@ -140,7 +154,48 @@ class Signals:
             for receiver in handlers:
                 for signal in self._owner(node, scope, frame):
                     if isinstance(receiver, FunctionValue):
-                        yield _name(signal), (_senders(given, 1), receiver)
+                        yield _name(signal), (self._senders(given, 1), receiver)
+
+    # -- in functions that register what they are given -----
+
+    def _frames(self, scope: Scope) -> Sequence[Frame | None]:
+        """The frames in which code of a scope runs: a function's are those of its callers, where it takes
+        arguments."""
+        frame = frame_at(self._resolver, scope)
+        return self._called(frame.function, HOPS) or (frame,) if frame is not None else (None,)
+
+    def _called(self, function: Function, hops: int) -> tuple[Frame, ...]:
+        r = self._resolver
+        own = [name for name in function.parameters if name != function.receiver_name]
+        if not own or not hops or function.parent is not None:
+            return ()
+        cls = function.owner if function.name == "__init__" else None
+        word = cls.name if cls is not None else function.name
+        paths = r.project.files_with(word)
+        if len(paths) > MANY or (cls is None and word.startswith("__")):
+            return ()
+        found: dict[Frame, None] = {}
+        for module in r.project.modules(paths):
+            for scope in module.scopes:
+                for call in _calls(scope):
+                    if _is_named(call.func, word):
+                        found.update(dict.fromkeys(self._by(call, scope, function, hops)))
+        return tuple(found)
+
+    def _by(self, call: ast.Call, scope: Scope, function: Function, hops: int) -> Iterator[Frame]:
+        """The frames in which a call runs the function, whichever way its own function is called."""
+        r = self._resolver
+        frame = frame_at(r, scope)
+        for outer in (self._called(frame.function, hops - 1) if frame is not None else ()) or (frame,):
+            for callee in r.values(call.func, scope, outer):
+                if isinstance(callee, ClassValue) and function.name == "__init__":
+                    made = Instance(callee.cls, exact=True)
+                    constructors = r.attribute(made, function.name)
+                else:
+                    constructors = (callee,)
+                for value in constructors:
+                    if isinstance(value, FunctionValue) and value.function is function:
+                        yield calls.frame_of(r, value, r.arguments(call, scope, outer))
 
     def _owner(self, node: ast.Call, scope: Scope, frame: Frame | None) -> Values:
         """What `connect` is read from: the signal itself keeps its name, its method does not."""
@@ -148,17 +203,21 @@ class Signals:
         found = r.values(node.func.value, scope, frame) if isinstance(node.func, ast.Attribute) else ()
         return tuple(value for value in found if _name(value))
 
+    def _senders(self, given: Arguments, place: int | None = None) -> Values | None:
+        """The argument `sender`; `place` is where it may stand without its name."""
+        named = dict(given.keywords)
+        if "sender" in named:
+            found = named["sender"]
+        elif place is not None and place < len(given.positional):
+            found = given.positional[place]
+        else:
+            return () if given.opaque else None
+        return None if Constant(None) in found else union(found, *map(self._labelled, found))
 
-def _senders(given: Arguments, place: int | None = None) -> Values | None:
-    """The argument `sender`; `place` is where it may stand without its name."""
-    named = dict(given.keywords)
-    if "sender" in named:
-        found = named["sender"]
-    elif place is not None and place < len(given.positional):
-        found = given.positional[place]
-    else:
-        return () if given.opaque else None
-    return None if Constant(None) in found else found
+    def _labelled(self, sender: Value) -> Values:
+        """The class that a sender's text names."""
+        text = sender.value if isinstance(sender, Constant) else None
+        return labels.exact(self._resolver, text) if isinstance(text, str) else ()
 
 
 def _told(registration: Registration) -> Sequence[str]:
@@ -169,6 +228,25 @@ def _told(registration: Registration) -> Sequence[str]:
         str(receiver.function.line),
         repr(senders),
     )
+
+
+def _calls(scope: Scope) -> list[ast.Call]:
+    """The calls that run when a module, a class's or a function's body, or a comprehension does, those last in the text
+    first."""
+    body = [] if scope.kind == "lambda" else getattr(scope.node, "body", None) or branches(scope.node)
+    stack: list[ast.AST] = list(body)
+    found = []
+    while stack:
+        node = stack.pop()
+        if id(node) not in scope.children:
+            if isinstance(node, ast.Call):
+                found.append(node)
+            stack.extend(branches(node))
+    return found
+
+
+def _is_named(node: ast.expr, word: str) -> bool:
+    return (node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")) == word
 
 
 def _name(value: Value) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from concurrency_gate.facts.conditions import given, holds
+from concurrency_gate.facts.names import is_class_name
 from concurrency_gate.facts.scopes import Scope
 from concurrency_gate.facts.settings import placed
 from concurrency_gate.facts.uses import frame_at
@@ -83,7 +84,7 @@ def method_marks(r: Resolver, kind: str, node: ast.Call, scope: Scope) -> Iterat
     if isinstance(func, ast.Attribute) and not r.values(func, scope, frame_at(r, scope)):
         for name in r.catalogue.data["marks"][kind]:
             owner, _, method = name.rpartition(".")
-            if method == func.attr and r.catalogue.is_class(owner):
+            if method == func.attr and is_class_name(owner):
                 yield from r.catalogue.marks(kind, name)
     else:
         yield from marked(r, kind, func, scope)

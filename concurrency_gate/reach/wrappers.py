@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from concurrency_gate.facts import calls
@@ -23,6 +23,7 @@ from concurrency_gate.facts.values import (
     Value,
 )
 
+from . import hooks
 from .injections import Injections
 from .openers import Opener, Openers, opener_of
 from .walk import running
@@ -141,22 +142,35 @@ class Wrappers:
             opener = self.decorator(node.args[0], scope, frame)
             if opener is None or not (isinstance(given, ast.Constant) and isinstance(given.value, str)):
                 continue
-            yield opener, given.value
-            for value in r.attribute(Instance(cls), given.value):
-                if isinstance(value, External):
-                    for link in r.catalogue.calls(value.name):
-                        if link.receiver.name == "self":
-                            yield opener, link.method
+            run = hooks.run_by(r, cls, [given.value])
+            yield from ((opener, function.name) for function in run if function.owner is cls)
+
+    def mixed_in(self, cls: Class) -> Iterator[tuple[Opener, str]]:
+        """(opener, method) for what a framework wraps in a transaction where a class below this one has the method from
+        here, and the framework's behind it."""
+        r = self._resolver
+        for name in sorted(r.libraries.words({"handlers"}).intersection(cls.methods)):
+            found = (self._handling(below, name, cls) for below in r.classes.subclasses(cls))
+            opener = next((each for each in found if each is not None), None)
+            if opener is not None:
+                yield opener, name
+
+    def _handling(self, cls: Class, name: str, own: Class) -> Opener | None:
+        """What opens the transaction around a method that a class has from `own`, in the place of the framework's."""
+        r = self._resolver
+        is_own = False
+        for base in r.classes.order(cls):
+            if isinstance(base, Class):
+                if not is_own and name in base.member_names:
+                    if base is not own:
+                        return None
+                    is_own = True
+                continue
+            for entry in r.catalogue.marks("handlers", f"{base}.{name}"):
+                return Opener(f"{base}.{name}", entry.library, entry.instead) if is_own else None
+        return None
 
     # -- what other modules may use -------------------------------------------------------------------------
-
-    def gives(self, function: Function, returned: Sequence[ast.expr]) -> bool:
-        """Whether something that the function returns opens a transaction for whoever enters it."""
-        r = self._resolver
-        frame = r.default_frame(function)
-        return any(
-            self._openers.of_value(v) for node in returned for v in r.values(node, function.scope, frame)
-        )
 
     def exported(self, function: Function) -> bool:
         """Whether entering, decorating with or depending on this function may open a transaction for somebody

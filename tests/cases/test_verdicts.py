@@ -43,6 +43,20 @@ PARTS = (
     "from django.db.models.signals import post_save\nfrom django.dispatch import receiver\nimport time\n"
     "from .m{a} import Job{a}\n@receiver(post_save, sender=Job{a})\ndef on{n}(**kw):\n    time.sleep(1)\n",
     "from .m{a} import send{a}\ndef send{n}(job):\n    job.delete()\n    send{a}()\n",
+    "from django.db import models\nimport time\nfrom .m{a} import Job{a}\nclass Line{n}(models.Model):\n"
+    "    job = models.ForeignKey(Job{a}, models.CASCADE, related_name='lines')\n"
+    "    def save(self, **kw):\n        time.sleep(1)\n",
+    "from django.db import models\nimport time\nclass Base{n}(models.Model):\n"
+    "    class Meta:\n        abstract = True\n"
+    "    job = models.ForeignKey('Job{a}', models.CASCADE, related_name='%(class)s_set')\n"
+    "    def save(self, **kw):\n        time.sleep(1)\n",
+    "from .m{a} import Base{a}\nclass Line(Base{a}):\n    pass\n",
+    "from django.db import transaction\nfrom .m{a} import Job{a}\ndef go{n}(job: Job{a}):\n"
+    "    with transaction.atomic():\n        job.lines.create()\n        job.line_set.create()\n",
+    "from django.db.models.signals import post_save\nimport time\nfrom .m{a} import register{a}\n"
+    "def on{n}(**kw):\n    time.sleep(1)\nregister{a}(on{n}, 'app.Job{b}')\n",
+    "from django.db.models.signals import post_save\ndef register{n}(handler, sender):\n"
+    "    post_save.connect(handler, sender=sender)\n",
 )
 COUNT = 5
 Edit = tuple[int, int | None, int, int]
@@ -146,6 +160,33 @@ def test_only_what_rests_on_a_change_is_judged_again(tmp_path: Path) -> None:
     assert session.known("a.py") is not None
     assert session.known("b.py") is None
     assert not session.project.is_parsed("a.py")
+
+
+def test_a_field_that_is_added_elsewhere_turns_verdicts(tmp_path: Path) -> None:
+    (tmp_path / "concurrency-gate.toml").write_text("")
+    write(tmp_path / "models.py", "from django.db import models\nclass Order(models.Model):\n    pass\n")
+    write(
+        tmp_path / "orders.py",
+        "from django.db import transaction\nfrom models import Order\ndef f(order: Order):\n"
+        "    with transaction.atomic():\n        order.lines.create()\n        order.line_set.create()\n",
+    )
+    line = (
+        "from django.db import models\nimport requests\nfrom models import Order\nclass Line(models.Model):\n"
+        "    order = models.{field}\n    def save(self, **kw):\n        requests.get('x')\n"
+    )
+    fields = {
+        "CharField()": 0,
+        "ForeignKey(Order, models.CASCADE, related_name='lines')": 1,
+        "ForeignKey(Order, models.CASCADE)": 1,
+        "ForeignKey(Order, models.CASCADE, related_name='+')": 0,
+        "ForeignKey('Line', models.CASCADE, related_name='lines')": 0,
+        "ForeignKey('Order', models.CASCADE, related_name='lines')": 1,
+    }
+    for field, count in fields.items():
+        write(tmp_path / "lines.py", line.format(field=field))
+        assert check(tmp_path) == [("orders.py", "CG201")] * count
+    (tmp_path / "lines.py").unlink()
+    assert check(tmp_path) == []
 
 
 def test_the_order_of_judging_changes_nothing(tmp_path: Path) -> None:

@@ -90,6 +90,8 @@ def claims(library: Library) -> Iterator[Claim]:
 
 
 def _classes(shape: form.Shape) -> Iterator[str]:
+    if shape.name == "attribute":
+        return
     if "." in shape.name:
         yield shape.name
     for inner in shape.parameters:
