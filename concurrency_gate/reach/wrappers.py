@@ -40,6 +40,7 @@ class Wrappers:
         self._resolver = resolver
         self._openers = openers
         self._injections = Injections(resolver, openers)
+        self._handlers = resolver.catalogue.words({"handlers"})
 
     def around(self, function: Function) -> Opener | None:
         """The transaction that a function runs in, by its decorators or by its dependencies."""
@@ -149,7 +150,7 @@ class Wrappers:
         """(opener, method) for what a framework wraps in a transaction where a class below this one has the method from
         here, and the framework's behind it."""
         r = self._resolver
-        for name in sorted(r.libraries.words({"handlers"}).intersection(cls.methods)):
+        for name in sorted(self._handlers.intersection(cls.methods)):
             found = (self._handling(below, name, cls) for below in r.classes.subclasses(cls))
             opener = next((each for each in found if each is not None), None)
             if opener is not None:
