@@ -22,6 +22,7 @@ MARKS = (
     "blocks",
     "decorators",
     "begins",
+    "savepoints",
     "ends",
     "statements",
     "handlers",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from . import containers, descriptors, exports, intrinsics, members, names, patterns, rows
+from . import containers, descriptors, exports, intrinsics, members, names, patterns, registered, rows
 from .modules import Class, Function
 from .scopes import Scope
 from .values import (
@@ -215,7 +215,7 @@ def result(r: Resolver, value: Value, given: Arguments) -> Values:
             return (Suspended("generator", frame),)
         if value.function.is_async:
             return (Suspended("coroutine", frame),)
-        return returned(r, frame)
+        return tuple(registered.given_back(r, each, frame) for each in returned(r, frame))
     if isinstance(value, ClassValue):
         return (construct(r, value.cls, given),)
     if isinstance(value, External):

@@ -193,6 +193,9 @@ def _filling_frames(r: Resolver, scope: Scope, within: Frame | None) -> Sequence
     method = scope.module.function(scope)
     if method.owner is None or method.receiver_name is None or not r.classes.derives(asked.cls, method.owner):
         return frames
+    told = [frame for frame in asked.told if frame.function is method]
+    if told:
+        return told
     known = [f for f in frames if f is not None and _may_be(r, f.receiver, asked)]
     if any(frame is not r.default_frame(method) for frame in known):
         return known

@@ -128,6 +128,9 @@ def shaped(r: Resolver, shape: Shape, receiver: Value | None, arguments: tuple[V
     if kind == "named":
         named = labels.given(r, receiver, arguments[shape.index :])
         return named or tuple(External(part.name) for part in shape.parameters)
+    own = labels.chosen(r, kind)
+    if own:
+        return union(*(instances_of(cls) for cls in own), ())
     item: Value | None = None
     if shape.parameters:
         inner = shape.parameters[0]
@@ -288,10 +291,17 @@ def _around(r: Resolver, cls: Class) -> Frame | None:
 def _assigned(r: Resolver, method: Function, binding: Binding, receiver: Instance, cls: Class) -> Values:
     """What a method assigns to the attribute, seen from this receiver."""
     frame: Frame | None = None
+    told = [each for each in receiver.told if each.function is method]
+    if told:
+        return union(*(names.bound(r, binding, method.scope, each) for each in told), ())
     if receiver.init is not None and receiver.init.function is method:
         frame = receiver.init
+        if receiver.told and isinstance(frame.receiver, Instance):
+            frame = r.frame(
+                method, replace(frame.receiver, told=receiver.told), frame.arguments, frame.closure
+            )
     elif method.owner is cls:
-        known = Instance(receiver.cls, receiver.exact)
+        known = Instance(receiver.cls, receiver.exact, told=receiver.told)
         base = r.default_frame(method)
         frame = r.frame(method, known, (), base.closure)
     scope = method.scope

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from . import containers, decorators, exports, hints, members
+from . import containers, decorators, exports, hints, members, registered
 from .modules import Module
 from .scopes import END, Binding, Position, Scope, position
 from .values import (
@@ -131,6 +131,7 @@ def _bound(r: Resolver, binding: Binding, scope: Scope, frame: Frame | None) -> 
             found = union(*(containers.element(r, value, (), index) for value in found))
         if kind == "value" and not binding.path:
             found = containers.filled(r, found, binding.name, scope, frame)
+            found = registered.with_calls(r, found, binding.name, scope, frame)
             if scope.kind == "module":
                 if not says_enough(r, found):
                     found = _set_up(r, node, binding.name, scope) or found

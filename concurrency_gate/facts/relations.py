@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from .resolver import Resolver
 
-_ASSIGNED = r"(?m)^[ \t]{1,8}\w+[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)*%s\("
+_ASSIGNED = r"\n(?:  |\t){1,4}\w+[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)*%s\("
 """A field in a class's body. Migrations have thousands in calls, which are indented deeper."""
 
 _HOLDER = re.compile(r"%\((\w+)\)s")
@@ -84,6 +84,8 @@ class Relations:
         r = self._resolver
         named = descriptors.built(r, field.kind, r.arguments(field.call, field.holder.scope, None))
         text = named.value if isinstance(named, Constant) else ""
+        if isinstance(text, str) and text not in ("", "self") and not _is_called(r, cls, text):
+            return False
         if isinstance(text, str) and "." in text:
             targets = labels.exact(r, text)
         else:
@@ -181,6 +183,12 @@ def _within(cls: Class, path: str) -> ast.expr | None:
 def _is_true(cls: Class, path: str) -> bool:
     said = _within(cls, path)
     return isinstance(said, ast.Constant) and said.value is True
+
+
+def _is_called(r: Resolver, cls: Class, text: str) -> bool:
+    """Whether the class or one of its bases has the name that a text ends in: what is resolved then may be it."""
+    name = text.rpartition(".")[2]
+    return any(isinstance(base, Class) and base.name == name for base in r.classes.order(cls))
 
 
 def _holds(value: Value, cls: Class) -> bool:

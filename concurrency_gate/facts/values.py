@@ -75,6 +75,8 @@ class Instance:
     init: Frame | None = None
     item: Value | None = None
     row: Row | None = None
+    told: tuple[Frame, ...] = ()
+    """The calls by which the function that made it handed it what it keeps: callbacks, steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,8 +264,8 @@ def one_of(*groups: Values) -> Values:
 def value_depth(value: Value) -> int:
     """How deep frames nest inside a value."""
     if isinstance(value, Instance):
-        own = value.init.depth + 1 if value.init else 0
-        return max(own, _depth(value.item))
+        made = (*value.told, value.init) if value.init is not None else value.told
+        return max(_depth(value.item), *(frame.depth + 1 for frame in made), 0)
     if isinstance(value, Suspended):
         return value.frame.depth + 1
     if isinstance(value, Collection):

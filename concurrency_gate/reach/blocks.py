@@ -117,8 +117,8 @@ class Blocks:
                 map(self._sessions.brings, self._resolver.instance_of(binding.annotation, scope, frame))
             )
         assert isinstance(node, ast.expr)
-        if isinstance(node, ast.Subscript):
-            return self._wrappers.injects(node, scope)
+        if isinstance(node, (ast.Subscript, ast.Call)) and self._wrappers.injects(node, scope):
+            return True
         values = self._resolver.values(node, scope, frame)
         return any(
             self._sessions.brings(v) or (isinstance(v, (External, Object)) and self._openers.of_value(v))
@@ -236,6 +236,7 @@ class Blocks:
     def _handled(self, cls: Class) -> Iterator[tuple[Opener, str]]:
         """Methods that a framework, or a runner of the project, wraps in a transaction."""
         r = self._resolver
+        yield from self._wrappers.mixed_in(cls)
         for base in r.classes.order(cls):
             if isinstance(base, str):
                 for name in cls.methods:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from concurrency_gate.catalogue_format import SPAWNS
-from concurrency_gate.facts import calls, descriptors, members, rows
+from concurrency_gate.facts import calls, descriptors, members, names, rows
 from concurrency_gate.facts.conditions import holds
 from concurrency_gate.facts.dependencies import Answers
 from concurrency_gate.facts.modules import Class, Function
@@ -18,6 +18,7 @@ from concurrency_gate.facts.values import (
     Arguments,
     ClassValue,
     Collection,
+    Constant,
     External,
     Frame,
     FunctionValue,
@@ -108,9 +109,9 @@ class Edges:
             ways = list(self._call(node, visit.parent, callees, scope, frame))
             if isinstance(node.func, ast.Attribute) and node.func.attr in _ENTERING and node.args:
                 asynchronous = node.func.attr != "enter_context"
-                ways.append(tuple(self._entered(node.args[0], asynchronous, scope, frame)))
+                ways = [tuple(self._entered(node.args[0], asynchronous, scope, frame))]
             targets = _once(target for way in ways for target in way)
-            several = tuple(ways) if len(callees) > 1 else ()
+            several = tuple(ways) if len(ways) > 1 else ()
             return Edge(node.func, targets, bool(callees), True, visit.raises, visit.unsure, several)
         place: ast.expr
         if isinstance(node, ast.Await):
@@ -142,7 +143,9 @@ class Edges:
         kept = isinstance(parent, _KEPT) or self._is_handed_on(node, parent, scope, frame)
         func = node.func
         owners = self._resolver.values(func.value, scope, frame) if isinstance(func, ast.Attribute) else ()
-        for callee in callees:
+        for callee in (
+            c for c in callees if not isinstance(c, Constant)
+        ):  # None, until something is put there
             settled = rows.settled(self._resolver, callee, node, scope)
             yield _once(self._callee(settled, given, node, kept, owners))
 
@@ -163,7 +166,7 @@ class Edges:
             return True
         made = r.values(node.func, scope, frame)
         generates = any(isinstance(value, FunctionValue) and value.function.is_generator for value in made)
-        return generates and bool(takers) and all(isinstance(value, FunctionValue) for value in takers)
+        return generates and bool(takers) and all(map(_keeps_generators, takers))
 
     def _callee(
         self, callee: Value, given: Arguments, node: ast.Call, kept: bool, owners: Values = ()
@@ -397,6 +400,14 @@ def _without_waits(edge: Edge) -> Edge:
         return tuple(t for t in targets if isinstance(t, Frame) or t[0].kind != "wait")
 
     return replace(edge, targets=kept(edge.targets), ways=tuple(map(kept, edge.ways)))
+
+
+def _keeps_generators(taker: Value) -> bool:
+    """Whether what is handed a generator does not run it, or tells itself where it does: a function of the project, or a
+    class of a library's, as of a response that is streamed later."""
+    if isinstance(taker, External):
+        return names.is_class_name(taker.name) and not taker.name.startswith(("builtins.", "collections."))
+    return isinstance(taker, FunctionValue)
 
 
 def _makes_coroutines(node: ast.Call) -> bool:

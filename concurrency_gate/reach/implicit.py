@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from concurrency_gate.catalogue_format import shape
 from concurrency_gate.facts import calls, names
 from concurrency_gate.facts.conditions import holds
+from concurrency_gate.facts.dependencies import Answers
 from concurrency_gate.facts.modules import Module
 from concurrency_gate.facts.scopes import Scope
+from concurrency_gate.facts.uses import frame_at
 from concurrency_gate.facts.values import External, Frame, FunctionValue, Instance, Object, Suspended, Value
 
 from .expiry import Expiring
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from concurrency_gate.facts.resolver import Resolver
 
 _MAKING = ("returns", "enters", "attributes")
+_LEVELS = ("AUTOCOMMIT", "ISOLATION_LEVEL_AUTOCOMMIT")
+"""Isolation levels that open nothing."""
 _CHANGES = ("insert", "update", "delete", "replace", "merge")
 
 
@@ -34,6 +38,7 @@ class Sessions:
         self._resolver = resolver
         self._openers = openers
         self._expiring = Expiring(resolver)
+        self._switched: Answers[Condition, bool] = Answers(resolver.project.dependencies)
         classes = resolver.catalogue.data["implicit"]
         known = filter(None, map(resolver.catalogue.implicit, classes))
         self._statements = frozenset().union(*(implicit.statements for implicit in known))
@@ -139,7 +144,7 @@ class Sessions:
         """A block of the same library commits, rolls back or closes."""
         entered = self._openers.entered(node, scope, frame)
         if entered is not None and entered.library == opener.library:
-            return True
+            return not self._is_savepoint(node, scope, frame)
         for name in self._openers.closed(node, scope, frame):
             known = self._resolver.catalogue.implicit(name)
             if known is not None and known.library == opener.library and "close" in known.ends:
@@ -148,6 +153,13 @@ class Sessions:
             if any(self._ends_in(leaving, opener) for leaving in self._leaving(value)):
                 return True
         return False
+
+    def _is_savepoint(self, node: ast.expr, scope: Scope, frame: Frame | None) -> bool:
+        if not isinstance(node, ast.Call):
+            return False
+        r = self._resolver
+        callees = r.values(node.func, scope, frame)
+        return any(isinstance(c, External) and r.catalogue.marks("savepoints", c.name) for c in callees)
 
     def _leaving(self, value: Value) -> Iterator[Frame]:
         """What of the project runs when a block is left, with what runs when it is entered."""
@@ -169,27 +181,52 @@ class Sessions:
     # -- what may be switched off ---------------------------------------------------------------------------
 
     def _is_made_here(self, node: ast.expr, scope: Scope, known: Implicit) -> bool:
-        """Whether one is sure to begin: nothing in the module speaks of a switch, and the connection is
-        seen to be made, or belongs to a library whose objects follow their session."""
+        """Whether one is sure to begin: nothing in the module speaks of a switch, and the connection is seen to be made
+        there, or to be made in a project that speaks of none, or belongs to a library whose objects follow their
+        session."""
         if any(_is_switched(scope.module, condition) for condition in known.unless):
             return False
-        return known.keeps is not None or any(self._makers(node, scope, 4))
+        if known.keeps is not None:
+            return True
+        made = list(self._makers(node, scope, 4))
+        here = any(module is scope.module and not pooled for module, pooled in made)
+        return here or (bool(made) and not any(map(self._is_switched_anywhere, known.unless)))
 
-    def _makers(self, node: ast.expr, scope: Scope, hops: int) -> Iterator[ast.Call]:
-        """The calls that make what the expression is, followed through names of this module."""
+    def _is_switched_anywhere(self, condition: Condition) -> bool:
+        """Whether some module of the project, where a connection may come from that is handed in, speaks of a switch."""
+        return self._switched.once(condition, lambda: self._search_switch(condition), False)
+
+    def _search_switch(self, condition: Condition) -> bool:
+        project = self._resolver.project
+        paths = {path for word in (condition.parameter, *_LEVELS) for path in project.files_with(word)}
+        return any(_is_switched(module, condition) for module in project.modules(sorted(paths)))
+
+    def _makers(self, node: ast.expr, scope: Scope, hops: int) -> Iterator[tuple[Module, bool]]:
+        """The modules whose calls make what the expression is, and whether a pool or engine does: followed through names,
+        attributes of the same object and functions of the project."""
         if isinstance(node, ast.Await):
             node = node.value
+        if not hops:
+            return
         if isinstance(node, ast.Call):
-            frame = None
-            for callee in self._resolver.values(node.func, scope, frame):
-                if isinstance(callee, External) and not isinstance(callee.receiver, Object):
-                    yield node
-            if isinstance(node.func, ast.Attribute) and hops:
+            for callee in self._resolver.values(node.func, scope, frame_at(self._resolver, scope)):
+                if isinstance(callee, External):
+                    yield scope.module, isinstance(callee.receiver, Object)
+                elif isinstance(callee, FunctionValue):
+                    callee.function.scope.read()
+                    for returned in callee.function.scope.returns:
+                        yield from self._makers(returned, callee.function.scope, hops - 1)
+            if isinstance(node.func, ast.Attribute):
                 yield from self._makers(node.func.value, scope, hops - 1)
-        elif isinstance(node, ast.Name) and hops:
+        elif isinstance(node, ast.Name):
             for binding, where in names.definitions(self._resolver, node.id, scope):
                 if binding.kind in ("value", "enter") and isinstance(binding.node, ast.expr):
                     yield from self._makers(binding.node, where, hops - 1)
+        elif isinstance(node, ast.Attribute):
+            for owner in self._resolver.values(node.value, scope, frame_at(self._resolver, scope)):
+                for name, method, bound in owner.cls.assigned if isinstance(owner, Instance) else ():
+                    if name == node.attr and isinstance(bound.node, ast.expr):
+                        yield from self._makers(bound.node, method.scope, hops - 1)
 
 
 def _is_switched(module: Module, condition: Condition | None) -> bool:

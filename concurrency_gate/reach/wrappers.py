@@ -46,7 +46,11 @@ class Wrappers:
         """The transaction that a function runs in, by its decorators or by its dependencies."""
         scope = function.scope.parent
         assert scope is not None
-        return self._decorating(function, scope) or self._injections.around(function)
+        runs_later = (
+            function.is_generator
+        )  # a decorator's transaction is over when the first element is asked for
+        found = None if runs_later else self._decorating(function, scope)
+        return found or self._injections.around(function)
 
     # -- decorators -----------------------------------------------------------------------------------------
 

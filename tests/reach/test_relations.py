@@ -196,6 +196,7 @@ CASES = {
         from django.conf import settings
         from django.contrib.auth import get_user_model
         from django.contrib.auth.models import AbstractUser
+        from django.http import HttpRequest
         from django.shortcuts import get_object_or_404
         class Person(AbstractUser):
             def save(self, *args, **kwargs):
@@ -210,6 +211,9 @@ CASES = {
                 address.person.save()  #> CG201
                 get_user_model().objects.get(pk=1).save()  #> CG201
                 get_object_or_404(get_user_model(), pk=1).addresses.create()  #> CG201
+        def view(request: HttpRequest):
+            with transaction.atomic():
+                request.user.addresses.create()  #> CG201
         == app/settings.py
         AUTH_USER_MODEL = "app.Person"
         """,
