@@ -193,7 +193,7 @@ class Sessions:
         return here or (bool(made) and not any(map(self._is_switched_anywhere, known.unless)))
 
     def _is_switched_anywhere(self, condition: Condition) -> bool:
-        """Whether some module of the project, where a connection may come from that is handed in, speaks of a switch."""
+        """Whether some module of the project, where the connection may come from, speaks of a switch."""
         return self._switched.once(condition, lambda: self._search_switch(condition), False)
 
     def _search_switch(self, condition: Condition) -> bool:
@@ -202,8 +202,8 @@ class Sessions:
         return any(_is_switched(module, condition) for module in project.modules(sorted(paths)))
 
     def _makers(self, node: ast.expr, scope: Scope, hops: int) -> Iterator[tuple[Module, bool]]:
-        """The modules whose calls make what the expression is, and whether a pool or engine does: followed through names,
-        attributes of the same object and functions of the project."""
+        """The modules whose calls make what the expression is, and whether a pool or engine does: followed through
+        names, attributes of the same object and functions of the project."""
         if isinstance(node, ast.Await):
             node = node.value
         if not hops:

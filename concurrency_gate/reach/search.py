@@ -13,7 +13,8 @@ from itertools import count
 
 from concurrency_gate.facts.values import Frame
 
-from .edges import Edge, Target
+from .callees import Target
+from .edges import Edge
 
 Length = tuple[int, int]
 """How much is in doubt, and how many hops there are."""

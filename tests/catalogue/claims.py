@@ -67,6 +67,9 @@ def claims(library: Library) -> Iterator[Claim]:
             for name, text in data[key].items():
                 yield ["exists", name, None]
                 yield from (["exists", inner, None] for inner in _classes(form.shape(text)))
+        for name, (gives, *_names) in data["reverses"].items():
+            yield ["exists", name, None]
+            yield from (["exists", inner, None] for inner in _classes(form.shape(gives)))
         for name, target in data["decorates"].items():
             yield from (["exists", each, None] for each in (name, target))
         for name, attribute in data["chooses"].items():

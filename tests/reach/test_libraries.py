@@ -146,10 +146,10 @@ CASES = {
                 pool.submit(post, 1).result()  #> CG201, CG203
                 later = pool.submit(post, 2)
                 later.result()  #> CG201, CG203
-                with ThreadPoolExecutor() as inner:  #> CG201
-                    inner.submit(post, 3)
-                with ThreadPoolExecutor() as inner:  #> CG201
-                    {inner.submit(post, pk): pk for pk in pks}
+                with ThreadPoolExecutor() as inner:
+                    inner.submit(post, 3)  #> CG201
+                with ThreadPoolExecutor() as inner:
+                    {inner.submit(post, pk): pk for pk in pks}  #> CG201
                 with ThreadPoolExecutor() as inner:
                     pool.submit(post, 4)
             with ThreadPoolExecutor() as outer:
