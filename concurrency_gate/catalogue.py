@@ -402,6 +402,15 @@ class Catalogue:
 
         return self._ask("reverses", name, build)
 
+    def reversing(self, word: str) -> list[Reverse]:
+        """What the fields whose name ends in this word may give, each once."""
+        names = (
+            name
+            for name in (*self.data["reverses"], *self.data["alias"], *self.data["bases"])
+            if _word(name) == word
+        )
+        return [*dict.fromkeys(reverse for reverse in map(self.reverses, names) if reverse is not None)]
+
     def iterates(self, name: str) -> Shape | None:
         """What a loop over an instance of this class gives."""
         return self._shape("iterates", name)

@@ -10,7 +10,7 @@ else they are read and compared by content.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import reduce
 from operator import or_
@@ -19,8 +19,10 @@ from typing import Any
 from .cache import Store
 from .facts.containers import putting
 from .facts.index import Told
+from .facts.modules import Module
 from .facts.outline import Part, numbers
 from .facts.project import Project, matches, traits, words_in
+from .facts.relations import pointing
 from .inspection import Unread
 from .replay import is_settled
 from .rule import Finding, Step
@@ -29,8 +31,12 @@ from .sieve import Tape
 from .tree import Stamp
 
 _PACK = "verdicts"
-_PARTS = ("outline", "body", "puts")
-"""Questions about one module: of its text, or of what its functions put into containers."""
+_TOLD: dict[str, Callable[[Module, str], list[str]]] = {"puts": putting, "fields": pointing}
+"""Questions about one module that are answered in words: what its functions put into containers, which fields its
+classes have."""
+
+_PARTS = ("outline", "body", *_TOLD)
+"""Questions about one module: of its text, too."""
 
 _FAMILIES = 2
 """Two sieves have tapes: that of the catalogue's names, and that of transaction blocks."""
@@ -231,7 +237,7 @@ class Memory:
                 same = path not in touched
                 if path in changed and old[path].name == new[path].name:
                     now = self._answer(kind, key)
-                    same = answer == now if kind == "puts" else self._agrees(path, answer, now)
+                    same = answer == now if kind in _TOLD else self._agrees(path, answer, now)
                     answer = now
             elif kind == "word":
                 same, answer = words_answer(key, answer) if touched else (True, answer)
@@ -306,9 +312,9 @@ class Memory:
         """What a module's outline, or one of its functions' bodies, says; None where there is nothing of the kind."""
         if path not in self._project.files:
             return None
-        if kind == "puts":
+        if kind in _TOLD:
             module = self._project.module(path)
-            return putting(module, name) if module is not None else None
+            return _TOLD[kind](module, name) if module is not None else None
         part = self._project.outline(path).get(name)
         return (part.digest, part.lines) if part is not None else None
 

@@ -204,6 +204,9 @@ class Asks:
 
 
 def _is_text(node: ast.expr) -> bool:
+    """A text, or a list of nothing else."""
+    if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+        return bool(node.elts) and all(map(_is_text, node.elts))
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 

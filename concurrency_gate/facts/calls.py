@@ -340,11 +340,11 @@ def _keeps(r: Resolver, name: str, given: Arguments) -> Value | None:
 
 
 def _object_result(r: Resolver, value: Object, given: Arguments) -> Values:
-    if value.runs is not None:
-        return result(r, value.runs, given)
     shape = r.catalogue.returns(f"{value.type}.__call__")
     if shape is not None:
         return members.shaped(r, shape, value, given.positional)
+    if value.runs is not None:
+        return result(r, value.runs, given)
     return (Object(f"{value.type}()"),) if len(value.type) <= LONGEST else ()
 
 

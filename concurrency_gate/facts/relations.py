@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from . import descriptors, labels, members, rows
 from .index import Index
-from .modules import Class
+from .modules import Class, Module
 from .scopes import Scope
 from .values import ClassValue, Constant, External, Instance, Object, Value, Values
 
@@ -35,7 +35,6 @@ class _Field:
     holder: Class
     name: str
     call: ast.Call
-    kind: str
     reverse: Reverse
     given: str
 
@@ -81,8 +80,12 @@ class Relations:
         yield from (cls for cls in candidates if name in _spelled(field.given, cls))
 
     def _points_to(self, field: _Field, holder: Class, cls: Class) -> bool:
-        r = self._resolver
-        named = descriptors.built(r, field.kind, r.arguments(field.call, field.holder.scope, None))
+        r, around = self._resolver, field.holder.scope
+        kinds = r.values(field.call.func, around, None)
+        kind = kinds[0] if len(kinds) == 1 else None
+        if not isinstance(kind, External) or r.catalogue.reverses(kind.name) != field.reverse:
+            return False
+        named = descriptors.built(r, kind.name, r.arguments(field.call, around, None))
         text = named.value if isinstance(named, Constant) else ""
         if isinstance(text, str) and text not in ("", "self") and not _is_called(r, cls, text):
             return False
@@ -117,39 +120,57 @@ class Relations:
 
     def _search(self) -> Iterator[tuple[str, _Field, int]]:
         project = self._resolver.project
+        dependencies = project.dependencies
         words = sorted(self._resolver.libraries.words({"reverses"}))
+        reverses = {word: self._resolver.catalogue.reversing(word) for word in words}
         paths = {path for word in words for path in project.files_with(word, _ASSIGNED % word)}
-        for module in project.modules(path for path in project.files if path in paths):
-            for scope in module.class_scopes:
-                for name, bindings in scope.bindings.items():
-                    node = bindings[0].node if len(bindings) == 1 else None
-                    if isinstance(node, ast.Call) and bindings[0].kind == "value" and _word(node) in words:
-                        for field in self._fields(module.cls(scope), name, node):
-                            depends = "%" in field.given and _is_true(field.holder, field.reverse.abstract)
-                            keys = [_ANY] if depends else _spelled(field.given, field.holder)
-                            yield from ((key, field, 0) for key in keys)
+        for path in (path for path in project.files if path in paths):
+            outer = dependencies.mask
+            module = project.module(path)
+            dependencies.mask = outer  # of its outline only this is read:
+            for word in words:
+                dependencies.note("fields", f"{path}\n{word}")
+            for cls, name, call in _pointing(module, words) if module is not None else ():
+                for reverse in reverses[_word(call)]:
+                    given = _name(cls, call, reverse)
+                    depends = "%" in given and _is_true(cls, reverse.abstract)
+                    for key in ([_ANY] if depends else _spelled(given, cls)) if given else ():
+                        yield key, _Field(cls, name, call, reverse, given), 0
 
-    def _fields(self, holder: Class, name: str, call: ast.Call) -> Iterator[_Field]:
-        r = self._resolver
-        for kind in r.values(call.func, holder.scope, None):
-            reverse = r.catalogue.reverses(kind.name) if isinstance(kind, External) else None
-            if isinstance(kind, External) and reverse is not None:
-                given = self._name(holder, call, reverse)
-                if given:
-                    yield _Field(holder, name, call, kind.name, reverse, given)
 
-    def _name(self, holder: Class, call: ast.Call, reverse: Reverse) -> str:
-        """The attribute's name or its pattern; empty where it is not known, or none is wanted."""
-        said = next((k.value for k in call.keywords if k.arg == reverse.keyword), None)
-        said = said if said is not None else _within(holder, reverse.within)
-        if said is None:
-            return "" if any(k.arg is None for k in call.keywords) else reverse.otherwise
-        values = self._resolver.values(said, holder.scope, None)
-        only = values[0] if len(values) == 1 else None
-        text = only.value if isinstance(only, Constant) else ""
-        if text is None:
-            return reverse.otherwise
-        return text if isinstance(text, str) and _HOLDER.sub("x", text).isidentifier() else ""
+def pointing(module: Module, word: str) -> list[str]:
+    """All that a search reads of a module's fields of this kind."""
+    return [
+        f"{cls.qualname}.{name} {ast.unparse(call)} {_meaning(cls)}"
+        for cls, name, call in _pointing(module, [word])
+    ]
+
+
+def _pointing(module: Module, words: Sequence[str]) -> Iterator[tuple[Class, str, ast.Call]]:
+    """The attributes that a module's classes are given by a call of one of these words."""
+    for scope in module.class_scopes:
+        for name, bindings in scope.bindings.items():
+            node = bindings[0].node if len(bindings) == 1 else None
+            if isinstance(node, ast.Call) and bindings[0].kind == "value" and _word(node) in words:
+                yield module.cls(scope), name, node
+
+
+def _meaning(cls: Class) -> str:
+    """What stands in the classes inside a class: among it what says how its fields are to be taken."""
+    inside = (child.node for child in cls.scope.children.values() if child.kind == "class")
+    return " ".join(map(ast.unparse, inside))
+
+
+def _name(holder: Class, call: ast.Call, reverse: Reverse) -> str:
+    """The attribute's name or its pattern; empty where no text says it, or none is wanted."""
+    said = next((k.value for k in call.keywords if k.arg == reverse.keyword), None)
+    said = said if said is not None else _within(holder, reverse.within)
+    if said is None and any(k.arg is None for k in call.keywords):
+        return ""
+    text = said.value if isinstance(said, ast.Constant) else ""
+    if said is None or text is None:
+        return reverse.otherwise
+    return text if isinstance(text, str) and _HOLDER.sub("x", text).isidentifier() else ""
 
 
 def _spelled(given: str, cls: Class) -> list[str]:
@@ -208,7 +229,7 @@ def _filled(value: Value, field: str) -> Value:
 
 def _told(field: _Field) -> Sequence[str]:
     holder = field.holder
-    return holder.module.path, holder.qualname, field.name, field.given, field.kind
+    return holder.module.path, holder.qualname, field.name, field.given, repr(field.reverse)
 
 
-__all__ = ["Relations"]
+__all__ = ["Relations", "pointing"]

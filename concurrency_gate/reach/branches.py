@@ -195,11 +195,15 @@ def _compared(r: Resolver, test: ast.Compare, scope: Scope, frame: Frame | None,
 def _contains(
     r: Resolver, item: ast.expr, holder: ast.expr, scope: Scope, frame: Frame | None
 ) -> bool | None:
-    """Whether a text is among the keywords of this call, or in the text that a setting is; whether a class is one of
-    those listed."""
+    """Whether a text is among the keywords of this call, or in the text that a setting is; whether a text or a class is
+    one of those listed."""
     if isinstance(holder, (ast.Tuple, ast.List, ast.Set)):
         listed = [value for part in holder.elts for value in r.values(part, scope, frame) or (None,)]
-        return _is_one_of(r, sure.given(r, item, scope, frame), listed)
+        given = sure.given(r, item, scope, frame)
+        known, wanted = set(_constants(given)), {value for value in listed if isinstance(value, Constant)}
+        if known and len(wanted) == len(listed):
+            return True if known <= wanted else None if known & wanted else False
+        return _is_one_of(r, given, listed)
     if not isinstance(item, ast.Constant) or not isinstance(item.value, str):
         return None
     keys = sure.keywords(holder, frame)

@@ -61,17 +61,19 @@ class Callees:
             methods = r.attribute(callee, "__call__")
             for method in methods:
                 yield from self.of_value(method, given, node, kept)
-            if isinstance(callee.item, FunctionValue) and not any(
-                isinstance(m, FunctionValue) for m in methods
-            ):
+            own = any(isinstance(method, FunctionValue) for method in methods)
+            if isinstance(callee.item, FunctionValue) and not own:
                 yield from self.of_value(
                     callee.item, given, node, kept
                 )  # a task: what its decorator was given
         elif isinstance(callee, Partial):
             yield from self.of_value(callee.target, calls.merged(callee.arguments, given), node, kept)
         elif isinstance(callee, Object):
-            found = list(self.effects(f"{callee.type}.__call__", node))
+            name = f"{callee.type}.__call__"
+            found = [*self.effects(name, node), *self.in_turn(External(name, callee), given, node)]
             yield from found
+            for entry in r.catalogue.marks("runs", name):
+                yield from self.of_argument(entry.argument, given, node)
             if callee.runs is not None and not found:
                 yield from self.of_value(callee.runs, given, node, kept)
         elif isinstance(callee, External):
@@ -95,9 +97,12 @@ class Callees:
         if catalogue.marks("defers", name):
             return
         called = list(self.in_turn(callee, given, node))
-        chosen = any(link.receiver.name == "setting" for link in catalogue.calls(name))
+        chosen = any(
+            link.receiver.name == "setting" and self._receivers(link.receiver, callee, given)
+            for link in catalogue.calls(name)
+        )
         own = list(self.effects(name, node))
-        if called and (chosen or any(isinstance(target, Frame) for target in called)):
+        if chosen or any(isinstance(target, Frame) for target in called):
             yield from called  # a library's method that ends in one of ours, or of our choice, does what that does
             yield from (effect for effect in own if effect[0].kind == "wait")
         else:

@@ -175,6 +175,9 @@ class Edges:
                 yield value.frame
             elif isinstance(value, Instance):
                 yield from self._methods(value, ("__iter__", "__next__", "__aiter__", "__anext__"))
+            elif isinstance(value, Object):
+                for name in ("__iter__", "__aiter__"):
+                    yield from self._callees.effects(f"{value.type}.{name}", node)
 
     def _entered(
         self, node: ast.expr, asynchronous: bool, scope: Scope, frame: Frame | None

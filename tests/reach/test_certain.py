@@ -1233,6 +1233,28 @@ CASES = {
         def j(t: T):
             t.run()  #> CG201
         """,
+    "a text that is, or is not, in a list of texts": """
+        import requests
+        from django.db import transaction
+
+        class Mailbox:
+            def command(self, name):
+                if name in ["FETCH", "SORT"]:
+                    return None
+                requests.post("https://x.example", timeout=1)
+
+        def either(name):
+            if name not in ("a", "b"):
+                requests.post("https://x.example", timeout=1)
+
+        @transaction.atomic
+        def f(mailbox: Mailbox, name):
+            mailbox.command("FETCH")
+            mailbox.command("EXPUNGE")  #> CG201
+            mailbox.command(name)  #> CG201
+            either("a")
+            either("c")  #> CG201
+        """,
 }
 
 

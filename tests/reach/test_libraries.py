@@ -166,12 +166,15 @@ CASES = {
         """,
     "what entering a library's object does": """
         from django.core.mail import get_connection
+        from django.core.mail.backends.smtp import EmailBackend
         from django.db import transaction
         import aiosmtplib
         async def f(messages):
             with transaction.atomic():
-                with get_connection() as mail:  #> CG201
+                with EmailBackend() as mail:  #> CG201
                     print(mail)
+                with get_connection() as mail:  # of a queue or of an HTTP service: nothing is sent yet
+                    mail.send_messages(messages)  #> CG201
                 async with aiosmtplib.SMTP("mail.example") as server:  #> CG201
                     print(server)
         """,

@@ -114,7 +114,7 @@ CASES = {
                 order.f_set.create()  #> CG201
                 six.kids.create()  #> CG201
                 order.gees.create()
-                order.aitches.create()  #> CG201
+                order.aitches.create()
                 child.app_one_set.create()  #> CG201
                 child.app_two_set.create()  #> CG201
                 child.app_three_set.create()
