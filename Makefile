@@ -4,6 +4,9 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python;
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 VENV ?= .venv
 BIN := $(VENV)/bin
+WORKERS ?= auto
+# Processes that tests run in; a file's tests stay together, for they may share a server or an environment.
+PARALLEL := -n $(WORKERS) --dist loadfile
 
 .PHONY: demo test test-fast lint gate clean
 
@@ -11,10 +14,10 @@ demo: $(VENV)/.installed  ## Plant violations in a copy of a small project and s
 	cd fixtures/demo && $(abspath $(BIN))/concurrency-gate prove
 
 test: $(VENV)/.installed-dev  ## All tests, also the heavy ones
-	$(BIN)/python -m pytest -m "heavy or not heavy" --timeout 900
+	$(BIN)/python -m pytest $(PARALLEL) -m "heavy or not heavy" --timeout 900
 
 test-fast: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check
