@@ -10,7 +10,7 @@ remember their answers; a Catalogue is safe to share between threads: rememberin
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from copy import deepcopy
 from functools import cache, cached_property
 from importlib.util import find_spec
@@ -30,6 +30,7 @@ from concurrency_gate.catalogue_format import (
     Setting,
     Shape,
 )
+from concurrency_gate.spellings import Spellings
 
 __all__ = [
     "EFFECTS",
@@ -92,6 +93,10 @@ def _guard(known: Catalogue, additions: Mapping[str, object]) -> None:
     for name, rows in scratch["effects"].items():
         if any(row[0] == "local" for row in rows) and any(e.kind in SPAWNS for e in known.effects(name)):
             raise CatalogueError(f"catalogue.local: '{name}' starts work of its own; remove it here")
+    if scratch["generated"]:
+        raise CatalogueError(
+            "catalogue.generated: a pattern could hide names that are known; name the classes instead"
+        )
     for key in ("alias", "reverses", *form.TYPES):
         for name in scratch[key]:
             if name in known.data[key] or name in known.modules or known.effects(name):
@@ -104,65 +109,28 @@ class Catalogue:
     def __init__(self, data: form.Data) -> None:
         self.data = data
         """The compiled form: dicts, lists, strings and numbers only, fit for JSON. Not to be changed."""
-        self._spellings: dict[str, str] = {}
+        self._spellings = Spellings(data)
         self._answers: dict[tuple[str, str], Any] = {}
 
     # Names
 
     def canonical(self, name: str) -> str:
-        """The public spelling: aliases and typed attributes are followed, also when they are only the first
-        part (`asyncio.tasks.create_task`, `django.core.cache.cache.get`). An unknown name stays."""
-        known = self._spellings.get(name)
-        if known is None:
-            known = self._spellings[name] = self._spell(name)
-        return known
+        """The public spelling of a name; an unknown one stays."""
+        return self._spellings.canonical(name)
 
-    def _spell(self, name: str) -> str:
-        if name.partition(".")[0] not in self.roots:
-            return name
-        for _ in range(8):  # an alias of an attribute of an alias; a circle ends here
-            rewritten = self._rewrite(name)
-            if rewritten == name:
-                break
-            name = rewritten
-        return name
-
-    def _rewrite(self, name: str) -> str:
-        """The name with its longest part that has another spelling replaced."""
-        alias, attributes = self.data["alias"], self.data["attributes"]
-        head, tail = name, ""
-        while head:
-            if head in alias:
-                return f"{alias[head]}{tail}"
-            owner, _, last = head.rpartition(".")
-            if tail:
-                shape = attributes.get(head) or attributes.get(f"{owner}.*")
-                if shape is not None:
-                    given = form.shape(shape).name
-                    return f"{owner if given == 'self' else given}{tail}"
-            head, tail = owner, f".{last}{tail}"
-        return name
-
-    @cached_property
+    @property
     def roots(self) -> frozenset[str]:
         """The top-level modules of which something is known."""
-        return frozenset(name.partition(".")[0].removesuffix("()") for name in self._all_names())
+        return self._spellings.roots
 
     @cached_property
     def modules(self) -> frozenset[str]:
         """Every proper prefix of a known name, module or class: `asyncio`, `asyncio.AbstractEventLoop`."""
         found = set()
-        for name in self._all_names():
+        for name in self._spellings.known():
             while name := name.rpartition(".")[0]:
                 found.add(name)
         return frozenset(found)
-
-    def _all_names(self) -> Iterator[str]:
-        yield from self.data["effects"]
-        for table in self.data["marks"].values():
-            yield from table
-        for key in (*form.TYPES, *form.LINKS, "alias", "decorates", "chooses", "implicit", "reverses"):
-            yield from self.data[key]
 
     def words(self, kinds: Iterable[str], libraries: Container[str] | None = None) -> frozenset[str]:
         """The identifiers of which a file's text must hold one to use a name of these kinds (of EFFECTS or
@@ -347,6 +315,11 @@ class Catalogue:
     def locating(self) -> frozenset[str]:
         """Names of the functions and methods that find the implementation of an interface."""
         return frozenset(map(_word, self.data["marks"]["locates"]))
+
+    @cached_property
+    def evident(self) -> Mapping[str, str]:
+        """Methods that nothing else has, by their word: enough where the receiver is not known."""
+        return {_word(name): name for name in self.data["marks"]["evident"]}
 
     @cached_property
     def keys(self) -> frozenset[str]:

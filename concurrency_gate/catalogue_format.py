@@ -34,6 +34,7 @@ MARKS = (
     "joins",
     "implements",
     "locates",
+    "evident",
     "wraps",
     "registers",
     "sends",
@@ -68,7 +69,7 @@ class that a setting names, with the keywords that they are given where these ar
 Data = dict[str, Any]
 """The compiled form. `effects`: {name: [[kind, library, when, argument, instead], ...]}; `marks`: {kind: the
 same}; `instead`: {library: text}; `settings`: {path: [library, role]};
-and a dict for each of TYPES, LINKS, `alias`, `decorates`, `chooses`, `implicit` and `reverses`."""
+and a dict for each of TYPES, LINKS, `alias`, `decorates`, `chooses`, `generated`, `implicit` and `reverses`."""
 
 _ELEMENT = ("name", "when", "argument", "instead")
 _IMPLICIT = ("statements", "ends", "unless", "expires", "takes", "keeps", "writes")
@@ -83,6 +84,7 @@ KEYS = (
     "alias",
     "decorates",
     "chooses",
+    "generated",
     "implicit",
     "reverses",
     "settings",
@@ -210,6 +212,7 @@ def empty() -> Data:
         "alias",
         "decorates",
         "chooses",
+        "generated",
         "implicit",
         "reverses",
         "settings",
@@ -285,6 +288,8 @@ def _add(data: Data, library: str, key: str, value: object) -> None:
         _add_links(data[key], value, _calls if key == "calls" else _names)
     elif key in ("alias", "decorates", "chooses"):
         data[key].update((name, *_names(_text(target))) for name, target in _pairs(value))
+    elif key == "generated":
+        data[key].update((pattern, _text(target)) for pattern, target in _table(value).items())
     elif key == "implicit":
         data[key].update((name, _implicit(library, _table(element))) for name, element in _pairs(value))
     elif key == "reverses":

@@ -277,10 +277,15 @@ class Memory:
         for number, (kind, _) in enumerate(self._saved.questions):
             if kind in asked:
                 asked[kind] |= 1 << number
-        unsure = self._broken | reduce(or_, asked.values(), 0)
-        held = {kind: index for kind, index in self._saved.indices.items() if not index[1] & unsure}
+        held = {kind: index for kind, index in self._saved.indices.items() if not index[1] & self._broken}
+        while True:  # one may rest on what another was asked
+            unsure = reduce(or_, (mask for kind, mask in asked.items() if kind not in held), 0)
+            lost = [kind for kind, index in held.items() if index[1] & unsure]
+            if not lost:
+                break
+            held = {kind: index for kind, index in held.items() if kind not in lost}
         self._project.recalled_indices = held
-        return reduce(or_, (mask for kind, mask in asked.items() if kind not in held), 0)
+        return unsure
 
     def _search_again(self) -> None:
         """Search for the indices anew, to see which of the questions to them have other answers now."""

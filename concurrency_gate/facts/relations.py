@@ -37,6 +37,8 @@ class _Field:
     call: ast.Call
     reverse: Reverse
     given: str
+    target: str
+    """The last word of what it points to; empty where that may be a class of another name."""
 
 
 class Relations:
@@ -52,9 +54,11 @@ class Relations:
         r = self._resolver
         if not r.catalogue.data["reverses"] or not rows.is_table(r, cls):
             return ()
+        names = {"", *(base.name for base in r.classes.order(cls) if isinstance(base, Class))}
         found = [
             (field, holder)
             for field in (*self._index.get(name), *self._index.get(_ANY))
+            if field.target in names
             for holder in self._holders(field, name)
             if self._points_to(field, holder, cls)
         ]
@@ -87,8 +91,6 @@ class Relations:
             return False
         named = descriptors.built(r, kind.name, r.arguments(field.call, around, None))
         text = named.value if isinstance(named, Constant) else ""
-        if isinstance(text, str) and text not in ("", "self") and not _is_called(r, cls, text):
-            return False
         if isinstance(text, str) and "." in text:
             targets = labels.exact(r, text)
         else:
@@ -135,13 +137,13 @@ class Relations:
                     given = _name(cls, call, reverse)
                     depends = "%" in given and _is_true(cls, reverse.abstract)
                     for key in ([_ANY] if depends else _spelled(given, cls)) if given else ():
-                        yield key, _Field(cls, name, call, reverse, given), 0
+                        yield key, _Field(cls, name, call, reverse, given, _target(cls, call)), 0
 
 
 def pointing(module: Module, word: str) -> list[str]:
     """All that a search reads of a module's fields of this kind."""
     return [
-        f"{cls.qualname}.{name} {ast.unparse(call)} {_meaning(cls)}"
+        f"{cls.qualname}.{name} {ast.unparse(call)} {_meaning(cls)} {_target(cls, call)}"
         for cls, name, call in _pointing(module, [word])
     ]
 
@@ -159,6 +161,17 @@ def _meaning(cls: Class) -> str:
     """What stands in the classes inside a class: among it what says how its fields are to be taken."""
     inside = (child.node for child in cls.scope.children.values() if child.kind == "class")
     return " ".join(map(ast.unparse, inside))
+
+
+def _target(holder: Class, call: ast.Call) -> str:
+    given = call.args[0] if call.args else call.keywords[0].value if call.keywords else None
+    if isinstance(given, ast.Constant) and isinstance(given.value, str) and given.value != "self":
+        return given.value.rpartition(".")[2]
+    if isinstance(given, ast.Name):
+        bindings = holder.module.scope.bindings.get(given.id, ())
+        if bindings and all(b.kind == "class" or b.item == given.id for b in bindings):
+            return given.id
+    return ""
 
 
 def _name(holder: Class, call: ast.Call, reverse: Reverse) -> str:
@@ -206,12 +219,6 @@ def _is_true(cls: Class, path: str) -> bool:
     return isinstance(said, ast.Constant) and said.value is True
 
 
-def _is_called(r: Resolver, cls: Class, text: str) -> bool:
-    """Whether the class or one of its bases has the name that a text ends in: what is resolved then may be it."""
-    name = text.rpartition(".")[2]
-    return any(isinstance(base, Class) and base.name == name for base in r.classes.order(cls))
-
-
 def _holds(value: Value, cls: Class) -> bool:
     """Whether the value is a collection of the class's rows."""
     item = value.item if isinstance(value, (Object, Instance)) else None
@@ -229,7 +236,7 @@ def _filled(value: Value, field: str) -> Value:
 
 def _told(field: _Field) -> Sequence[str]:
     holder = field.holder
-    return holder.module.path, holder.qualname, field.name, field.given, repr(field.reverse)
+    return holder.module.path, holder.qualname, field.name, field.given, repr(field.reverse), field.target
 
 
 __all__ = ["Relations", "pointing"]

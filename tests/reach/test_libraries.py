@@ -164,6 +164,31 @@ CASES = {
                 async with asyncio.TaskGroup() as group:
                     group.create_task(get())  #> CG201
         """,
+    "stubs that are generated, here and elsewhere": """
+        import grpc
+        import orders_pb2, orders_pb2_grpc
+        from django.db import transaction
+        from app.bank_pb2_grpc import BankStub
+        stub = orders_pb2_grpc.OrdersStub(grpc.insecure_channel("x"))
+        class Client:
+            def __init__(self, bank: BankStub, channel):
+                self.bank = bank
+                self.orders = orders_pb2_grpc.OrdersStub(channel)
+        def f(client: Client):
+            request = orders_pb2.Order(id=1)
+            with transaction.atomic():
+                request.SerializeToString()
+                stub.Create(request)  #> CG201
+                stub.Create.with_call(request)  #> CG201
+                for order in stub.List(request):  #> CG201
+                    print(order)
+                client.bank.Pay(request)  #> CG201
+                client.orders.Create(request)  #> CG201
+        == app/bank_pb2_grpc.py
+        class BankStub(object):
+            def __init__(self, channel):
+                self.Pay = channel.unary_unary("/Bank/Pay", _registered_method=True)
+        """,
     "what entering a library's object does": """
         from django.core.mail import get_connection
         from django.core.mail.backends.smtp import EmailBackend
@@ -183,7 +208,11 @@ CASES = {
 
 @pytest.mark.parametrize("code", CASES.values(), ids=CASES)
 def test_what_is_made_of_a_librarys_objects(code: str, tmp_path: Path) -> None:
-    texts = {"app/__init__.py": "", "app/main.py": textwrap.dedent(code).lstrip("\n")}
+    first, *others = textwrap.dedent(code).lstrip("\n").split("== ")
+    texts = {"app/__init__.py": "", "app/main.py": first}
+    for other in others:
+        path, _, text = other.partition("\n")
+        texts[path] = text
     wanted = expected(texts)
     assert wanted
     assert found(judged(tmp_path, texts)) == wanted
