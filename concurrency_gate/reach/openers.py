@@ -265,12 +265,13 @@ class Openers:
     ) -> Sequence[ast.AST]:
         """What of a block runs in its transaction: all of it, unless something is called on what was entered that ends
         it before, as a unit of work's `commit()` does."""
-        entered = {n.id for n in (item.context_expr, item.optional_vars) if isinstance(n, ast.Name)}
+        places = (item.context_expr, item.optional_vars)
+        entered = {ast.unparse(place) for place in places if isinstance(place, (ast.Name, ast.Attribute))}
         called = (
             part
             for statement in node.body
             for part in ast.walk(statement)
-            if isinstance(part, ast.Call) and _root(part.func) in entered
+            if isinstance(part, ast.Call) and entered & _owners(part.func)
         )
         if not any(self.ended(call, opener, scope, frame) for call in called):
             return node.body
@@ -348,7 +349,7 @@ class _On:
         return self.openers.woken(node, scope, frame)
 
     def ended(self, node: ast.Call, opener: Opener, scope: Scope, frame: Frame | None) -> bool:
-        return _root(node.func) in self.names and self.openers.ended(node, opener, scope, frame)
+        return bool(self.names & _owners(node.func)) and self.openers.ended(node, opener, scope, frame)
 
     def entered(self, node: ast.expr, scope: Scope, frame: Frame | None) -> Opener | None:
         return self.openers.entered(node, scope, frame)
@@ -357,11 +358,13 @@ class _On:
         return self.openers.left(node, opener, scope, frame)
 
 
-def _root(node: ast.expr) -> str | None:
-    """The name that an attribute's owners begin with: `work` of `work.session.commit`."""
+def _owners(node: ast.expr) -> set[str]:
+    """What a method is read from, each a part of the next: `work` and `work.session` of `work.session.commit`."""
+    found = set()
     while isinstance(node, ast.Attribute):
         node = node.value
-    return node.id if isinstance(node, ast.Name) else None
+        found.add(ast.unparse(node))
+    return found
 
 
 def opener_of(entry: Entry, name: str) -> Opener:

@@ -202,7 +202,7 @@ class Wrappers:
         for stretch in self._openers.blocks(function.body, function.scope, frame):
             for visit in running(r, stretch.nodes, function.scope, frame):
                 called = visit.node.func if isinstance(visit.node, ast.Call) else None
-                if isinstance(called, ast.Name) and called.id in function.parameters:
+                if isinstance(called, ast.Name) and frame.argument(called.id) is not None:
                     assert isinstance(visit.node, ast.Call)
                     yield stretch.opener, visit.node, visit.scope
 
@@ -228,7 +228,9 @@ def calls_back(function: Function) -> bool:
 def _is_handed_in(name: str, function: Function) -> bool:
     current: Function | None = function
     while current is not None:
-        if name in current.parameters:
+        if name in current.parameters or any(
+            name == argument.arg for argument in current.node.args.kwonlyargs
+        ):
             return True
         current = current.parent
     return False

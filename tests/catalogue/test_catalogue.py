@@ -71,7 +71,10 @@ def kinds(name: str, catalogue: Catalogue = CATALOGUE) -> list[str]:
         ("elasticapm.Client.begin_transaction", []),
         ("storages.backends.s3boto3.S3Boto3Storage.save", ["network"]),
         ("django.core.mail.backends.smtp.EmailBackend.send_messages", ["network"]),
-        ("django.core.mail.backends.filebased.EmailBackend.send_messages", []),
+        (
+            "django.core.mail.backends.filebased.EmailBackend.send_messages",
+            ["network"],
+        ),  # for development only
         ("post_office.backends.EmailBackend.send_messages", []),
         ("anymail.message.AnymailMessage.send", ["network"]),
         ("taskiq_redis.ListQueueBroker.kick", ["enqueue"]),

@@ -106,6 +106,9 @@ CASES = {
             requests.get("https://x.example", timeout=1)
             with transaction.atomic():
                 return work(*args)
+        def by_keyword(*, work):
+            with transaction.atomic():
+                work()
         class Runner:
             def run(self, work):
                 with transaction.atomic():
@@ -118,6 +121,7 @@ CASES = {
             in_transaction(local, order)
             in_transaction(lambda: requests.get("https://x.example", timeout=1))  #> CG201
             Runner().run(lambda: charge(order))  #> CG201
+            by_keyword(work=lambda: charge(order))  #> CG201
         """,
     "a unit of work that commits": """
         from sqlalchemy import create_engine
@@ -144,6 +148,15 @@ CASES = {
                     requests.post("https://x.example", timeout=1)  #> CG201
                 work.commit()
                 requests.post("https://x.example", timeout=1)
+        class Service:
+            def __init__(self):
+                self.work = Work()
+            def run(self):
+                with self.work:
+                    requests.post("https://x.example", timeout=1)  #> CG201
+                    self.work.session.commit()
+                    requests.post("https://x.example", timeout=1)
+        def g(flag):
             with Local.begin() as session:
                 if flag:
                     session.rollback()
@@ -307,7 +320,8 @@ CASES = {
         def pay(request):
             with transaction.atomic():
                 OrderForm(request.POST).save()  #> CG201
-                OrderForm(request.POST).save(commit=False)
+                order = OrderForm(request.POST).save(commit=False)
+                order.save()  #> CG201
                 OrderSerializer(data=request.data).save()  #> CG201
                 NoteSerializer(data=request.data).save()
         """,
