@@ -50,12 +50,14 @@ MARKS = (
     "updates",
     "finds",
     "announces",
+    "tells",
     "precedes",
     "routes",
     "views",
     "exempts",
     "switches",
     "remote",
+    "development",
 )
 """Keys whose names play a part in a transaction, or in what runs inside it."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from concurrency_gate.facts import calls
@@ -27,6 +27,7 @@ from .layout import Guard, laid_out
 if TYPE_CHECKING:
     from concurrency_gate.facts.resolver import Resolver
 
+_TEXT_TESTS: dict[str, Callable[[str, str], bool]] = {"startswith": str.startswith, "endswith": str.endswith}
 _KINDS: dict[str, type[ClassValue | Instance]] = {"issubclass": ClassValue, "isinstance": Instance}
 
 
@@ -66,6 +67,8 @@ def truth(
         name = test.args[1]
         absent = isinstance(name, ast.Constant) and held.lacks(r, test.args[0], str(name.value), scope, frame)
         return False if absent else None
+    if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.func.attr in _TEXT_TESTS:
+        return _of_text(r, test, test.func, scope, frame)
     if isinstance(test, (ast.Attribute, ast.Call)):
         asked = test.func if isinstance(test, ast.Call) else test
         values = r.values(asked, scope, frame)
@@ -85,6 +88,19 @@ def truth(
             return truth(r, assigned, scope, frame, hops - 1)
     truths = {bool(value.value) for value in _constants(sure.given(r, test, scope, frame))}
     return truths.pop() if len(truths) == 1 else None
+
+
+def _of_text(
+    r: Resolver, test: ast.Call, func: ast.Attribute, scope: Scope, frame: Frame | None
+) -> bool | None:
+    """What `text.startswith(part)` gives, where both are known."""
+    texts = [v.value for v in _constants(sure.given(r, func.value, scope, frame))]
+    parts = [v.value for v in _constants(r.values(test.args[0], scope, frame))] if len(test.args) == 1 else []
+    if not texts or not parts or not all(isinstance(each, str) for each in (*texts, *parts)):
+        return None
+    ask = _TEXT_TESTS[func.attr]
+    answers = {ask(text, part) for text in texts for part in parts}  # type: ignore[arg-type]
+    return answers.pop() if len(answers) == 1 else None
 
 
 def _answered(r: Resolver, test: ast.Call, scope: Scope, frame: Frame | None, hops: int) -> bool | None:

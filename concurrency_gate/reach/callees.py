@@ -98,8 +98,11 @@ class Callees:
             return
         called = list(self.in_turn(callee, given, node))
         chosen = any(
-            link.receiver.name == "setting" and self._receivers(link.receiver, callee, given)
+            not (isinstance(by, Object) and f"{by.type}.{link.method}" == name)
             for link in catalogue.calls(name)
+            for by in (
+                self._receivers(link.receiver, callee, given) if link.receiver.name == "setting" else ()
+            )
         )
         own = list(self.effects(name, node))
         if chosen or any(isinstance(target, Frame) for target in called):

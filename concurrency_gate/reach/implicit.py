@@ -186,9 +186,10 @@ class Sessions:
         session."""
         if any(_is_switched(scope.module, condition) for condition in known.unless):
             return False
-        if known.keeps is not None:
-            return True
         made = list(self._makers(node, scope, 4))
+        if known.keeps is not None:
+            modules = {module for module, _ in made}
+            return not any(_is_switched(module, c) for module in modules for c in known.unless)
         here = any(module is scope.module and not pooled for module, pooled in made)
         return here or (bool(made) and not any(map(self._is_switched_anywhere, known.unless)))
 
@@ -216,8 +217,8 @@ class Sessions:
                     callee.function.scope.read()
                     for returned in callee.function.scope.returns:
                         yield from self._makers(returned, callee.function.scope, hops - 1)
-            if isinstance(node.func, ast.Attribute):
-                yield from self._makers(node.func.value, scope, hops - 1)
+            maker = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+            yield from self._makers(maker, scope, hops - 1)
         elif isinstance(node, ast.Name):
             for binding, where in names.definitions(self._resolver, node.id, scope):
                 if binding.kind in ("value", "enter") and isinstance(binding.node, ast.expr):

@@ -32,22 +32,29 @@ def stores_remotely(r: Resolver) -> bool:
 
 def instances(r: Resolver, setting: str) -> Values:
     """An instance of the class that a setting names, of the project or of a library that is known; nothing where
-    assignments of it differ. Where all leave it to the environment it is the only one that the project has."""
-    named = agreed(r, setting)
-    if named is None:
-        return tuple(Instance(cls, exact=True) for cls in _left_open(r, setting))
-    if not isinstance(named.value, str):
-        return ()
-    own = tuple(Instance(value.cls, exact=True) for value in exports.classes_named(r, named.value))
-    return own or ((Object(named.value),) if r.catalogue.is_known(named.value) else ())
-
-
-def _left_open(r: Resolver, setting: str) -> list[Class]:
-    """The project's class of the kind that a setting names, where no assignment of it tells which: programs do not keep
-    one that they have no use for."""
+    assignments of it differ. What the environment may change counts as its default; where that has none, the only class
+    of the kind that the project has is meant."""
     given = list(said(r, setting, among=frozenset(named_modules(r))))
-    if not given or any(_holds_text(value) for value in given):
-        return []
+    named = {text for value in given for text in _texts(value) or (None,)}
+    if len(named) > 1:
+        named = {text for text in named if text is None or not r.catalogue.marks("development", text)}
+    if named == {None}:
+        return tuple(Instance(cls, exact=True) for cls in _of_kind(r, setting))
+    text = named.pop() if len(named) == 1 else None
+    if text is None:
+        return ()
+    own = tuple(Instance(value.cls, exact=True) for value in exports.classes_named(r, text))
+    return own or ((Object(text),) if r.catalogue.is_known(text) else ())
+
+
+def _texts(value: ast.expr) -> set[str]:
+    """The dotted names in it: also as a default of what is asked of the environment."""
+    texts = (node.value for node in ast.walk(value) if isinstance(node, ast.Constant))
+    return {text for text in texts if isinstance(text, str) and "." in text}
+
+
+def _of_kind(r: Resolver, setting: str) -> list[Class]:
+    """The project's class of the kind that a setting names: programs do not keep one that they have no use for."""
     bases = [known.role for known in r.catalogue.settings if known.path == setting]
     found = [
         cls
@@ -57,12 +64,6 @@ def _left_open(r: Resolver, setting: str) -> list[Class]:
         if r.classes.derives(cls, base)
     ]
     return found if len(found) == 1 else []
-
-
-def _holds_text(value: ast.expr) -> bool:
-    """Whether a dotted name is written in it: also as a default of what is asked of the environment."""
-    texts = (node.value for node in ast.walk(value) if isinstance(node, ast.Constant))
-    return any(isinstance(text, str) and "." in text for text in texts)
 
 
 def _with_bases(r: Resolver, name: str) -> Iterator[str]:

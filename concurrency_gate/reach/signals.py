@@ -62,7 +62,11 @@ class Signals:
 
     def fired(self, signal: str, comes_from: Callable[[Value], bool], by: Value | None) -> Iterator[Frame]:
         """The receivers of a signal that a library sends for a class, or for an instance."""
-        given: tuple[tuple[str, Values], ...] = ()
+        given: tuple[tuple[str, Values], ...] = tuple(
+            (entry.when.parameter, (Constant(entry.when.value),))
+            for entry in self._resolver.catalogue.marks("tells", signal)
+            if entry.when is not None and isinstance(entry.when.value, bool)
+        )
         if isinstance(by, (Instance, ClassValue)):
             row = by.row if isinstance(by, Instance) else None
             if row is not None:

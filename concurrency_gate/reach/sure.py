@@ -58,6 +58,8 @@ def given(r: Resolver, node: ast.expr, scope: Scope, frame: Frame | None, hops: 
         if any(isinstance(owner, ModuleValue) for owner in owners):
             only = owners[0] if len(owners) == 1 else None
             return _of_module(r, node.attr, only.module.scope) if isinstance(only, ModuleValue) else ()
+        if node.attr == "__name__":
+            return _class_name(r, node, scope, frame, hops)
         return (
             configured(r, node, scope, frame)
             or _kept(r, node, frame)
@@ -76,6 +78,14 @@ def given(r: Resolver, node: ast.expr, scope: Scope, frame: Frame | None, hops: 
     if None in keys:
         return ()
     return (Constant(None),) if default is None else r.values(default, scope, frame)
+
+
+def _class_name(r: Resolver, node: ast.Attribute, scope: Scope, frame: Frame | None, hops: int) -> Values:
+    """The name of a class that a call is sure to give, and that none derives from."""
+    owners = given(r, node.value, scope, frame, hops)
+    if not owners or not all(isinstance(o, ClassValue) and not r.subclasses(o.cls) for o in owners):
+        return ()
+    return r.values(node, scope, frame)
 
 
 def _of_module(r: Resolver, name: str, scope: Scope) -> Values:

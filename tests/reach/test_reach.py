@@ -1119,6 +1119,23 @@ REACHED["mail by the project's backend, named by the environment"] = _LEFT_OPEN.
 REACHED["mail by a backend of a library's unless the environment names another"] = _LEFT_OPEN.format(
     code="CG201", setting='env("EMAIL_BACKEND", default="django.core.mail.backends.smtp.EmailBackend")'
 )
+REACHED["mail by a queueing backend unless the environment, or development, names another"] = (
+    _LEFT_OPEN.format(
+        code="CG202", setting='env("EMAIL_BACKEND", default="djcelery_email.backends.CeleryEmailBackend")'
+    )
+    + """
+        == local.py
+        EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+        """
+)
+REACHED["mail by a backend for development"] = """
+        from django.core.mail import send_mail
+        def tell(messages):
+            with transaction.atomic():
+                send_mail("a", "b", "a@example.org", ["b@example.org"])  #> CG201
+        == local.py
+        EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+        """
 REACHED["mail by one of two backends of the project's, named by the environment"] = (
     _LEFT_OPEN.format(code="CG201", setting="env.email_backend")
     + """
@@ -1197,6 +1214,46 @@ REACHED["service locator, and an interface that a decorator says who implements"
         """
 
 CLEAN = {
+    "mail by a library's backend that writes rows": """
+        from django.core.mail import send_mail
+        def tell(messages):
+            with transaction.atomic():
+                send_mail("a", "b", "a@example.org", ["b@example.org"])
+        == settings.py
+        EMAIL_BACKEND = "mailer.backend.DbBackend"
+        if DEBUG:
+            EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+        """,
+    "a receiver that asks for fixtures, or for the class by its name": """
+        from django.db import models
+        from django.db.models.signals import post_save
+        from django.dispatch import receiver
+        class Event_Order(models.Model): ...
+        class Order(models.Model): ...
+        @receiver(post_save)
+        def fixtures(sender, instance, **kwargs):
+            if not kwargs["raw"]:
+                return
+            requests.post("https://x.example", timeout=1)
+        @receiver(post_save)
+        def events(sender, **kwargs):
+            if not sender.__name__.startswith("Event_"):
+                return
+            requests.post("https://x.example", timeout=1)
+        def pay():
+            with transaction.atomic():
+                Order.objects.create()
+        """,
+    "a session that commits each statement": """
+        from .db import Local
+        def read(query):
+            session = Local()
+            session.execute(query)
+            requests.get("https://x.example", timeout=1)
+        == app/db.py
+        from sqlalchemy.orm import sessionmaker
+        Local = sessionmaker(autocommit=True)
+        """,
     "mail by a backend of the project's that writes rows": """
         from django.core.mail import EmailMessage, get_connection, send_mail
         def tell(messages):
