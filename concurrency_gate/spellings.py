@@ -62,7 +62,8 @@ class Spellings:
                 return f"{alias[head]}{tail}"
             owner, _, last = head.rpartition(".")
             if tail:
-                shape = attributes.get(head) or attributes.get(f"{owner}.*")
+                made = last.endswith("()")  # what a call of it gives is not what reading it does
+                shape = attributes.get(head) or (None if made else attributes.get(f"{owner}.*"))
                 if shape is not None:
                     given = form.shape(shape).name
                     return f"{owner if given == 'self' else given}{tail}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from . import hints, members
 from .modules import Class
-from .values import ClassValue, Collection, External, Frame, Instance, Object, Value, Values, union
+from .values import ClassValue, Collection, Constant, External, Frame, Instance, Object, Value, Values, union
 
 if TYPE_CHECKING:
     from .resolver import Resolver
@@ -47,6 +47,8 @@ def _handed(r: Resolver, frame: Frame) -> dict[Object, Values]:
     args = function.node.args
     annotations = {a.arg: a.annotation for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)}
     for name, given in frame.arguments:
+        if all(isinstance(value, Constant) for value in given):
+            continue  # None, say, for a default of that type
         annotation = annotations.get(name)
         if annotation is None:
             continue

@@ -265,12 +265,15 @@ def _own_member(r: Resolver, cls: Class, name: str, receiver: Value) -> Values:
     assigned: list[Values] = []
     made = False
     if isinstance(receiver, Instance):
-        for attribute, method, binding in cls.assigned:
-            if attribute == name:
-                assigned.append(_assigned(r, method, binding, receiver, cls))
-                made = made or (
-                    receiver.init is not None and receiver.init.function is method and bool(assigned[-1])
-                )
+        told = {frame.function for frame in receiver.told}
+        entries = [entry for entry in cls.assigned if entry[0] == name]
+        for _, method, binding in [
+            e for e in entries if e[1] in told
+        ] or entries:  # what is put there later counts
+            assigned.append(_assigned(r, method, binding, receiver, cls))
+            made = made or (
+                receiver.init is not None and receiver.init.function is method and bool(assigned[-1])
+            )
     found: list[Values] = []
     for binding in names.reaching(cls.scope.bindings.get(name, ()), cls.scope, END):
         if made and binding.kind == "annotation":

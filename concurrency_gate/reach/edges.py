@@ -14,6 +14,7 @@ from concurrency_gate.facts.dependencies import Answers
 from concurrency_gate.facts.modules import Function
 from concurrency_gate.facts.scopes import Position, Scope, end, position
 from concurrency_gate.facts.values import (
+    ClassValue,
     Constant,
     External,
     Frame,
@@ -262,11 +263,11 @@ def _without_waits(edge: Edge) -> Edge:
 
 
 def _keeps_generators(taker: Value) -> bool:
-    """Whether what is handed a generator does not run it, or tells itself where it does: a function of the project,
-    or a class of a library's, as of a response that is streamed later."""
+    """Whether what is handed a generator does not run it, or tells itself where it does: a function or class of the
+    project, or a class of a library's, as of a response that is streamed later."""
     if isinstance(taker, External):
         return names.is_class_name(taker.name) and not taker.name.startswith(("builtins.", "collections."))
-    return isinstance(taker, FunctionValue)
+    return isinstance(taker, (FunctionValue, ClassValue))
 
 
 def _once(targets: Iterable[Target]) -> tuple[Target, ...]:

@@ -212,12 +212,15 @@ CASES = {
         class Container:
             def get(self, wanted: type[T]) -> T:
                 return self._made[wanted]
+            def find(self, wanted: type[T], default: T | None = None) -> T:
+                return self._made.get(wanted, default)
         def pay(sender: Sender, base: Base):
             with transaction.atomic():
                 sender.send("paid")  #> CG201
                 base.push()  #> CG201
                 Container().get(Mailer).send("paid")  #> CG201
                 Container().get(Quiet).send("paid")
+                Container().find(Mailer).send("paid")  #> CG201
         """,
     "an annotation says more than a library's value": """
         from django.conf import settings
@@ -262,8 +265,8 @@ CASES = {
                 for callback in self.callbacks:
                     callback()
         class Later:
-            def __init__(self):
-                self.callback = None
+            def __init__(self, callback=None):
+                self.callback = callback
             def then(self, callback):
                 self.callback = callback
                 return self
@@ -289,6 +292,9 @@ CASES = {
                 Promise().then(local).resolve()
                 Later().then(load).run()  #> CG201
                 Later().then(local).run()
+                replaced = Later(load)
+                replaced.then(local)
+                replaced.run()
                 build().resolve()  #> CG201
                 later = Promise()
                 later.then(load)
@@ -350,9 +356,13 @@ CASES = {
         from django.http import StreamingHttpResponse
         def rows():
             yield requests.get("https://x.example", timeout=1)
+        class Lazy:
+            def __init__(self, rows):
+                self.rows = rows
         def view(request):
             with transaction.atomic():
                 list(rows())  #> CG201
+                kept = Lazy(rows())
                 return StreamingHttpResponse(rows())
         @transaction.atomic
         def lazily():

@@ -26,7 +26,8 @@ CASES = {
         def f(url):
             completions = ai.chat.completions
             with transaction.atomic():
-                ai.chat.completions.create(model="x")  #> CG201
+                answer = ai.chat.completions.create(model="x")  #> CG201
+                answer.model_dump()
                 completions.create(model="x")  #> CG201
                 ai.with_options(timeout=1).responses.create(model="x")  #> CG201
                 openai.chat.completions.create(model="x")  #> CG201
