@@ -32,6 +32,7 @@ MARKS = (
     "configures",
     "runs",
     "joins",
+    "consumes",
     "implements",
     "locates",
     "evident",

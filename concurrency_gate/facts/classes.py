@@ -86,7 +86,8 @@ class Classes:
     def _matching(self, interface: Class) -> list[Class]:
         """The classes that have all members of a protocol, which need not name it."""
         r = self._resolver
-        wanted = {name for name in interface.member_names if not name.startswith("_")}
+        order = [base for base in self.order(interface) if isinstance(base, Class)]
+        wanted = {name for base in order for name in base.member_names if not name.startswith("_")}
         if not wanted:
             return []
         paths = set.intersection(*(set(r.project.files_with(name)) for name in wanted))
@@ -109,7 +110,10 @@ class Classes:
             if owner is None:
                 return False
             for said, own in zip(interface.methods.get(name, ()), owner.methods.get(name, ()), strict=False):
+                more = own.parameters[len(said.parameters) :]
                 if own.parameters[1 : len(said.parameters)] != said.parameters[1:]:
+                    return False
+                if own.is_async is not said.is_async or any(name not in own.defaults for name in more):
                     return False
         return True
 

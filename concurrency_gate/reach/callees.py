@@ -13,6 +13,7 @@ from concurrency_gate.facts.values import (
     Arguments,
     ClassValue,
     Collection,
+    Constant,
     External,
     Frame,
     FunctionValue,
@@ -28,7 +29,7 @@ from . import settings
 from .signals import Signals
 
 if TYPE_CHECKING:
-    from concurrency_gate.catalogue import Entry, Shape
+    from concurrency_gate.catalogue import Condition, Entry, Shape
     from concurrency_gate.facts.resolver import Resolver
 
 Target = Frame | tuple["Entry", str]
@@ -112,6 +113,9 @@ class Callees:
             yield from own or called
         for entry in catalogue.marks("runs", name) or self._handed_over(name):
             yield from self.of_argument(entry.argument, given, node)
+        if catalogue.marks("consumes", name):
+            for values in given.positional:
+                yield from (v.frame for v in values if isinstance(v, Suspended) and v.kind == "generator")
         for signal in catalogue.fires(name):
             by = descriptors.item(self._resolver, callee.receiver) or callee.receiver
             yield from self._signals.fired(signal, self._comes_from(callee), by)
@@ -146,7 +150,7 @@ class Callees:
         """The methods that a library's method calls, where the project has its own."""
         r = self._resolver
         for link in r.catalogue.calls(callee.name):
-            if link.unless is not None and holds(link.unless, node):
+            if link.unless is not None and _holds(link.unless, node, given):
                 continue
             handed = calls.UNKNOWN
             if link.keywords is not None:
@@ -188,6 +192,15 @@ class Callees:
                 entry.when is None or (isinstance(node, ast.Call) and holds(entry.when, node))
             ):
                 yield (entry, name)
+
+
+def _holds(condition: Condition, node: ast.Call, given: Arguments) -> bool:
+    """Whether a call gives what a condition wants: as a literal, or as what is known of a name."""
+    values = given.keyword(condition.parameter)
+    if condition.position is not None and not values:
+        values = next(iter(given.positional[condition.position : condition.position + 1]), ())
+    known = bool(values) and all(isinstance(v, Constant) and v.value == condition.value for v in values)
+    return holds(condition, node) or (condition.equal and known)
 
 
 def _makes_coroutines(node: ast.Call) -> bool:

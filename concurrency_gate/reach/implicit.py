@@ -96,13 +96,17 @@ class Sessions:
     def _asked(
         self, node: ast.AST, scope: Scope, frame: Frame | None
     ) -> Iterator[tuple[ast.expr, str, Value | None]]:
-        """What may be a statement: (its place, the method, what that belongs to). A method is called, or handed on to
-        what calls it; a loop asks for an iterator."""
+        """What may be a statement: (its place, the method, what that belongs to). A method is called, or handed to a
+        function of the project; a loop asks for an iterator, and so does `list(...)`."""
         r = self._resolver
         if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
             yield from ((node.iter, "__iter__", value) for value in r.values(node.iter, scope, frame))
         elif isinstance(node, ast.Call):
-            for place in (node.func, *node.args):
+            callees = r.values(node.func, scope, frame) if node.args else ()
+            taken = node.args if any(isinstance(callee, FunctionValue) for callee in callees) else []
+            if any(isinstance(c, External) and r.catalogue.marks("consumes", c.name) for c in callees):
+                yield from ((a, "__iter__", v) for a in node.args for v in r.values(a, scope, frame))
+            for place in (node.func, *taken):
                 if isinstance(place, ast.Attribute) and place.attr in self._statements:
                     for value in r.values(place, scope, frame):
                         if isinstance(value, External):

@@ -265,8 +265,14 @@ class Openers:
     ) -> Sequence[ast.AST]:
         """What of a block runs in its transaction: all of it, unless something is called on what was entered that ends
         it before, as a unit of work's `commit()` does."""
-        places = (item.context_expr, item.optional_vars)
+        made = item.context_expr.func if isinstance(item.context_expr, ast.Call) else None
+        places = (
+            item.context_expr,
+            item.optional_vars,
+            made.value if isinstance(made, ast.Attribute) else None,
+        )
         entered = {ast.unparse(place) for place in places if isinstance(place, (ast.Name, ast.Attribute))}
+        entered -= {"self", "cls"}
         called = (
             part
             for statement in node.body

@@ -83,6 +83,13 @@ CASES = {
             requests.get("https://x.example", timeout=1)
             query.all()
             requests.get("https://x.example", timeout=1)  #> CG204
+        def listed(db: Session, User):
+            users = list(db.query(User).outerjoin(User.orders).group_by(User.id))
+            requests.get("https://x.example", timeout=1)  #> CG204
+        def handed(db: Session, User, run):
+            reads = []
+            reads.append(db.execute)
+            requests.get("https://x.example", timeout=1)
         def loop(db: Session, User):
             for user in db.query(User):
                 requests.get("https://x.example", timeout=1)  #> CG204
@@ -165,6 +172,11 @@ CASES = {
                 requests.post("https://x.example", timeout=1)  #> CG201
             with Database().begin() as connection:
                 requests.post("https://x.example", timeout=1)  #> CG201
+            session = Local()
+            with session.begin():
+                requests.post("https://x.example", timeout=1)  #> CG201
+                session.commit()
+                requests.post("https://x.example", timeout=1)
             later = Local.begin()
             with later as session:
                 requests.post("https://x.example", timeout=1)  #> CG201
@@ -200,6 +212,12 @@ CASES = {
             def send(self, text, loud=False): ...
         class Other:
             def send(self, pk):
+                requests.post("https://x.example", timeout=1)
+        class Strict:
+            def send(self, text, channel):
+                requests.post("https://x.example", timeout=1)
+        class Asynchronous:
+            async def send(self, text):
                 requests.post("https://x.example", timeout=1)
         class Sender(Protocol):
             def send(self, text) -> None: ...
@@ -312,6 +330,11 @@ CASES = {
         class OrderForm(forms.ModelForm):
             class Meta:
                 model = Order
+        class OwnForm(forms.ModelForm):
+            class Meta:
+                model = Order
+            def save(self, commit=True):
+                return super().save(commit=commit)
         class OrderSerializer(serializers.ModelSerializer):
             class Meta:
                 model = Order
@@ -328,6 +351,8 @@ CASES = {
                 OrderForm(request.POST).save()  #> CG201
                 order = OrderForm(request.POST).save(commit=False)
                 order.save()  #> CG201
+                OwnForm(request.POST).save()  #> CG201
+                OwnForm(request.POST).save(commit=False)
                 OrderSerializer(data=request.data).save()  #> CG201
                 NoteSerializer(data=request.data).save()
         """,
@@ -359,10 +384,16 @@ CASES = {
         class Lazy:
             def __init__(self, rows):
                 self.rows = rows
+        class Eager:
+            def __init__(self, rows):
+                self.rows = list(rows)
         def view(request):
             with transaction.atomic():
                 list(rows())  #> CG201
                 kept = Lazy(rows())
+                waiting = rows()
+                list(waiting)  #> CG201
+                Eager(rows())  #> CG201
                 return StreamingHttpResponse(rows())
         @transaction.atomic
         def lazily():
