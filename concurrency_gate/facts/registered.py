@@ -26,7 +26,11 @@ def keeping(cls: Class) -> frozenset[str]:
     kept: dict[Class, frozenset[str]] = cls.module.__dict__.setdefault("keeping", {})
     if cls not in kept:
         parameters = {
-            method.name: set(method.parameters[1:])
+            method.name: {
+                *method.parameters[1:],
+                method.vararg,
+                *(a.arg for a in method.node.args.kwonlyargs),
+            }
             for methods in cls.methods.values()
             for method in methods
             if method.name != "__init__"

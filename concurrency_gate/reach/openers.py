@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -23,11 +23,12 @@ from concurrency_gate.facts.values import (
     Value,
 )
 
-from .stretches import Stretch, left_open, stretches, until_ended
+from . import early
+from .stretches import Stretch, left_open, stretches
 from .walk import running
 
 if TYPE_CHECKING:
-    from concurrency_gate.catalogue import Condition, Entry
+    from concurrency_gate.catalogue import Entry
     from concurrency_gate.facts.resolver import Resolver
 
 OPENING = {"transaction", "atomic", "begin", "begin_nested"}
@@ -246,65 +247,16 @@ class Openers:
             if isinstance(node, (ast.With, ast.AsyncWith)):
                 for index, item in enumerate(node.items):
                     opener = self.entered(item.context_expr, visit.scope, frame)
-                    if opener is not None and not self._is_off(node, item, visit.scope, frame):
+                    if opener is not None and not early.is_off(
+                        self._resolver, node, item, visit.scope, frame
+                    ):
                         inner = [
                             *node.items[index + 1 :],
-                            *self._held(node, item, opener, visit.scope, frame),
+                            *early.held(self._resolver, self, node, item, opener, visit.scope, frame),
                         ]
                         yield Stretch(opener, item.context_expr.lineno, inner)
                         break
         yield from stretches(self._resolver, self, body, scope, frame)
-
-    def _held(
-        self,
-        node: ast.With | ast.AsyncWith,
-        item: ast.withitem,
-        opener: Opener,
-        scope: Scope,
-        frame: Frame | None,
-    ) -> Sequence[ast.AST]:
-        """What of a block runs in its transaction: all of it, unless something is called on what was entered that ends
-        it before, as a unit of work's `commit()` does."""
-        made = item.context_expr.func if isinstance(item.context_expr, ast.Call) else None
-        places = (
-            item.context_expr,
-            item.optional_vars,
-            made.value if isinstance(made, ast.Attribute) else None,
-        )
-        entered = {ast.unparse(place) for place in places if isinstance(place, (ast.Name, ast.Attribute))}
-        entered -= {"self", "cls"}
-        called = (
-            part
-            for statement in node.body
-            for part in ast.walk(statement)
-            if isinstance(part, ast.Call) and entered & _owners(part.func)
-        )
-        if not any(self.ended(call, opener, scope, frame) for call in called):
-            return node.body
-        return until_ended(
-            self._resolver, _On(self, entered), node.body, (opener, item.context_expr.lineno), scope, frame
-        )
-
-    def _is_off(
-        self, node: ast.With | ast.AsyncWith, item: ast.withitem, scope: Scope, frame: Frame | None
-    ) -> bool:
-        """Whether a connection that begins at its first statement is told to begin nothing: in the call that makes it,
-        or by what is done first in the block."""
-        made, name = item.context_expr, item.optional_vars
-        if isinstance(made, ast.Await):
-            made = made.value
-        first = node.body[0]
-        for value in self._resolver.values(item.context_expr, scope, frame):
-            known = self._resolver.catalogue.implicit(value.type) if isinstance(value, Object) else None
-            for condition in known.unless if known is not None and known.statements else ():
-                if isinstance(made, ast.Call) and holds(condition, made):
-                    return True
-                again = [
-                    a for holder, a, _ in scope.attributes if isinstance(name, ast.Name) and holder == name.id
-                ]
-                if _sets(first, name, condition) and again.count(condition.parameter) == 1:
-                    return True
-        return False
 
     @property
     def transacting(self) -> frozenset[str]:
@@ -341,54 +293,9 @@ class Openers:
         return self._known.once(key, compute, None)
 
 
-@dataclass(frozen=True, slots=True)
-class _On:
-    """As `Openers`, but for what is called on other names than these: that may end other transactions."""
-
-    openers: Openers
-    names: set[str]
-
-    def begun(self, node: ast.AST, scope: Scope, frame: Frame | None) -> Opener | None:
-        return self.openers.begun(node, scope, frame)
-
-    def woken(self, node: ast.AST, scope: Scope, frame: Frame | None) -> Opener | None:
-        return self.openers.woken(node, scope, frame)
-
-    def ended(self, node: ast.Call, opener: Opener, scope: Scope, frame: Frame | None) -> bool:
-        return bool(self.names & _owners(node.func)) and self.openers.ended(node, opener, scope, frame)
-
-    def entered(self, node: ast.expr, scope: Scope, frame: Frame | None) -> Opener | None:
-        return self.openers.entered(node, scope, frame)
-
-    def left(self, node: ast.expr, opener: Opener, scope: Scope, frame: Frame | None) -> bool:
-        return self.openers.left(node, opener, scope, frame)
-
-
-def _owners(node: ast.expr) -> set[str]:
-    """What a method is read from, each a part of the next: `work` and `work.session` of `work.session.commit`."""
-    found = set()
-    while isinstance(node, ast.Attribute):
-        node = node.value
-        found.add(ast.unparse(node))
-    return found
-
-
 def opener_of(entry: Entry, name: str) -> Opener:
     """The opener that an entry names, in the short spelling that its users know: the last two words."""
     return Opener(".".join(name.split(".")[-2:]), entry.library, entry.instead)
-
-
-def _sets(node: ast.stmt, name: ast.expr | None, condition: Condition) -> bool:
-    """Whether a statement makes the condition hold, on the object of that name."""
-    target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
-    return (
-        isinstance(target, ast.Attribute)
-        and isinstance(target.value, ast.Name)
-        and isinstance(name, ast.Name)
-        and (target.value.id, target.attr) == (name.id, condition.parameter)
-        and isinstance(node.value, ast.Constant)  # type: ignore[attr-defined]
-        and node.value.value == condition.value  # type: ignore[attr-defined]
-    )
 
 
 def _sql(node: ast.Call) -> str:

@@ -108,6 +108,24 @@ CASES = {
                 requests.get("https://x.example", timeout=1)  #> CG204
             requests.get("https://x.example", timeout=1)
         """,
+    "pools whose connections commit by themselves": """
+        from psycopg_pool import ConnectionPool
+        pool = ConnectionPool("dbname=x")
+        own = ConnectionPool("dbname=x", kwargs={"autocommit": True})
+        class Store:
+            def __init__(self):
+                self.own = ConnectionPool("dbname=x", kwargs={"autocommit": True})
+            def read(self):
+                with self.own.connection() as connection:
+                    requests.get("https://x.example", timeout=1)
+        def read():
+            with pool.connection() as connection:
+                requests.get("https://x.example", timeout=1)  #> CG201
+                connection.commit()
+                requests.get("https://x.example", timeout=1)
+            with own.connection() as connection:
+                requests.get("https://x.example", timeout=1)
+        """,
     "functions that run what they are handed in a transaction": """
         def in_transaction(work, *args):
             requests.get("https://x.example", timeout=1)
@@ -282,6 +300,14 @@ CASES = {
             def resolve(self):
                 for callback in self.callbacks:
                     callback()
+        class Steps:
+            def __init__(self):
+                self.steps = []
+            def extend(self, *steps):
+                self.steps.extend(steps)
+            def run(self):
+                for step in self.steps:
+                    step()
         class Later:
             def __init__(self, callback=None):
                 self.callback = callback
@@ -303,7 +329,10 @@ CASES = {
             loud.then(load)
             quiet = Promise()
             quiet.then(local)
+            steps = Steps()
+            steps.extend(local, load)
             with transaction.atomic():
+                steps.run()  #> CG201
                 loud.resolve()  #> CG201
                 quiet.resolve()
                 Promise().then(local).then(load).resolve()  #> CG201
