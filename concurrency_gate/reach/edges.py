@@ -28,6 +28,7 @@ from concurrency_gate.facts.values import (
 
 from .callees import Callees, Target
 from .layout import Guard
+from .narrow import narrowed
 from .walk import Visit, running
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ class Edges:
         node, scope = visit.node, visit.scope
         if isinstance(node, ast.Call):
             callees = self._resolver.values(node.func, scope, frame)
+            callees = narrowed(self._resolver, callees, node.func, visit.unsure, scope, frame)
             ways = list(self._call(node, visit.parent, callees, scope, frame))
             if isinstance(node.func, ast.Attribute) and node.func.attr in _ENTERING and node.args:
                 asynchronous = node.func.attr != "enter_context"

@@ -1255,6 +1255,41 @@ CASES = {
             either("a")
             either("c")  #> CG201
         """,
+    "an isinstance tells which object it is": """
+        import requests
+        from django.db import transaction
+
+        class Channel:
+            def send(self): ...
+
+        class Net(Channel):
+            def send(self):
+                requests.post("https://x.example", timeout=1)
+
+        class Mail(Channel):
+            def send(self):
+                requests.post("https://x.example", timeout=1)
+
+        class Local(Channel):
+            def send(self): ...
+
+        @transaction.atomic
+        def f(channel: Channel, other: Channel):
+            channel.send()  #> CG201
+            if isinstance(channel, Local):
+                channel.send()
+            elif isinstance(channel, (Net, Mail)):
+                channel.send()  #> CG201
+            if isinstance(channel, Local):
+                channel = other
+                channel.send()  #> CG201
+
+        @transaction.atomic
+        def g(channel: Channel):
+            if isinstance(channel, (Net, Mail)):
+                return
+            channel.send()
+        """,
 }
 
 
