@@ -14,6 +14,7 @@ import textwrap
 import warnings
 from collections.abc import Iterable
 from functools import cache
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -111,7 +112,10 @@ def _prepare() -> None:
     django, conf = importlib.import_module("django"), importlib.import_module("django.conf")
     conf.settings.configure(
         SECRET_KEY="x",
-        INSTALLED_APPS=[f"django.contrib.{app}" for app in ("contenttypes", "auth", "admin", "messages")],
+        INSTALLED_APPS=[
+            *(f"django.contrib.{app}" for app in ("contenttypes", "auth", "admin", "messages")),
+            *(app for app in ("mailer",) if find_spec(app)),
+        ],
         DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
         RQ_QUEUES={"default": {"HOST": "localhost"}},
         HUEY={"name": "x", "immediate": True},
