@@ -215,7 +215,10 @@ def result(r: Resolver, value: Value, given: Arguments) -> Values:
             return (Suspended("generator", frame),)
         if value.function.is_async:
             return (Suspended("coroutine", frame),)
-        return tuple(registered.given_back(r, each, frame) for each in returned(r, frame))
+        found = returned(r, frame)
+        if isinstance(frame.receiver, Instance) and frame.receiver in found:
+            return tuple(registered.given_back(r, each, frame) for each in found)
+        return found
     if isinstance(value, ClassValue):
         return (construct(r, value.cls, given),)
     if isinstance(value, External):

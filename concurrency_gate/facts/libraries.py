@@ -43,10 +43,12 @@ class Libraries:
         self._project = project
         self._catalogue = catalogue
         self._answers: Answers[str, frozenset[str]] = Answers(project.dependencies)
+        self._words: Answers[frozenset[str], frozenset[str]] = Answers(project.dependencies)
 
     def words(self, kinds: Iterable[str]) -> frozenset[str]:
         """Those of the catalogue's words of these kinds that this project can mean."""
-        return self._catalogue.words(kinds, self._used)
+        wanted = frozenset(kinds)
+        return self._words.once(wanted, lambda: self._catalogue.words(wanted, self._used), frozenset())
 
     def mentions(self, kinds: Iterable[str]) -> frozenset[str]:
         """The same, with a dot before a word that names nothing but methods."""

@@ -42,6 +42,7 @@ class Sessions:
         classes = resolver.catalogue.data["implicit"]
         known = filter(None, map(resolver.catalogue.implicit, classes))
         self._statements = frozenset().union(*(implicit.statements for implicit in known))
+        self._consuming = resolver.catalogue.words({"consumes"})
         self._makers_of = frozenset(
             name.rpartition(".")[0]
             for key in _MAKING
@@ -102,15 +103,21 @@ class Sessions:
         if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
             yield from ((node.iter, "__iter__", value) for value in r.values(node.iter, scope, frame))
         elif isinstance(node, ast.Call):
-            callees = r.values(node.func, scope, frame) if node.args else ()
-            taken = node.args if any(isinstance(callee, FunctionValue) for callee in callees) else []
+            places = [a for a in node.args if isinstance(a, ast.Attribute) and a.attr in self._statements]
+            word = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            # most calls are told apart by their words, before anything is resolved
+            asked = node.args and (places or word in self._consuming)
+            callees = r.values(node.func, scope, frame) if asked else ()
             if any(isinstance(c, External) and r.catalogue.marks("consumes", c.name) for c in callees):
                 yield from ((a, "__iter__", v) for a in node.args for v in r.values(a, scope, frame))
-            for place in (node.func, *taken):
-                if isinstance(place, ast.Attribute) and place.attr in self._statements:
-                    for value in r.values(place, scope, frame):
-                        if isinstance(value, External):
-                            yield place, place.attr, value.receiver
+            if not any(isinstance(callee, FunctionValue) for callee in callees):
+                places = []
+            if isinstance(node.func, ast.Attribute) and word in self._statements:
+                places.insert(0, node.func)
+            for place in places:
+                for value in r.values(place, scope, frame):
+                    if isinstance(value, External):
+                        yield place, place.attr, value.receiver
 
     def woken(self, node: ast.AST, scope: Scope, frame: Frame | None) -> Opener | None:
         found = self._expiring.read(node, scope, frame)

@@ -33,7 +33,11 @@ def stores_remotely(r: Resolver) -> bool:
 def instances(r: Resolver, setting: str) -> Values:
     """An instance of the class that a setting names, of the project or of a library that is known; nothing where
     assignments of it differ. What the environment may change counts as its default; where that has none, the only class
-    of the kind that the project has is meant."""
+    of the kind that the project has is meant. Read once: every call that goes by the setting asks."""
+    return r.memoised(("setting", setting), lambda: _instances(r, setting))
+
+
+def _instances(r: Resolver, setting: str) -> Values:
     given = list(said(r, setting, among=frozenset(named_modules(r))))
     named = {text for value in given for text in _texts(value) or (None,)}
     if len(named) > 1:
